@@ -1,0 +1,87 @@
+"""greedy: a fixed yardstick that takes what it can get.
+
+It claims when it holds 66; else announces (trumps first); else exchanges; never closes. On lead it plays its
+cheapest card, trumps last. As follower, if the trick would bring ten or more, it plays the cheapest card that
+wins it, plain suits before trumps; else its cheapest card, trumps last.
+"""
+
+import numpy as np
+
+from santase_env.actions import ANNOUNCE, CLAIM, EXCHANGE
+from santase_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
+from santase_env.compiled import Array, Record, int64, jit
+from santase_env.engine import CARD_VALUES, beats
+
+WORTH_WINNING = 10
+"""Card points in a trick from which the follower tries to win it."""
+
+
+class GreedyPolicy:
+    """The greedy player; it uses no randomness."""
+
+    def act(self, views: Array, masks: Array, keys: Array) -> Array:
+        """views [B], masks [B, 31], keys [B] (unused) -> actions [B]."""
+        actions = np.empty(len(views), np.int64)
+        _act_all(views, masks, actions)
+        return actions
+
+
+@jit
+def _act_all(views: Array, masks: Array, actions: Array) -> None:
+    for i in range(len(views)):
+        actions[i] = choose(views[i], masks[i])
+
+
+@jit
+def choose(view: Record, mask: Array) -> int:
+    """The greedy action for one view and its mask [31]."""
+    if mask[CLAIM] and view.points[view.seat] >= view.target:
+        return CLAIM
+    announcement = best_announcement(mask, view.trump)
+    if announcement >= 0:
+        return announcement
+    if mask[EXCHANGE]:
+        return EXCHANGE
+    if view.table >= 0:
+        winning = cheapest_winning(mask, view.table, view.trump)
+        if winning >= 0 and CARD_VALUES[winning] + CARD_VALUES[view.table] >= WORTH_WINNING:
+            return winning
+    return cheapest(mask, view.trump)
+
+
+@jit
+def best_announcement(mask: Array, trump: int) -> int:
+    """The announcement worth most, or -1."""
+    if mask[ANNOUNCE + trump]:
+        return ANNOUNCE + int64(trump)
+    for suit in range(NUM_SUITS):
+        if mask[ANNOUNCE + suit]:
+            return ANNOUNCE + suit
+    return -1
+
+
+@jit
+def cost(card: int, trump: int) -> int:
+    """Order in which cards are given away: plain suits before trumps, then by value, then by suit."""
+    is_trump = card // NUM_RANKS == trump
+    return (is_trump * 100 + CARD_VALUES[card]) * NUM_SUITS + card // NUM_RANKS
+
+
+@jit
+def cheapest(mask: Array, trump: int) -> int:
+    """The legal card that costs least."""
+    best = -1
+    for card in range(NUM_CARDS):
+        if mask[card] and (best < 0 or cost(card, trump) < cost(best, trump)):
+            best = card
+    return best
+
+
+@jit
+def cheapest_winning(mask: Array, led: int, trump: int) -> int:
+    """The legal card that costs least among those that win the trick, or -1."""
+    best = -1
+    for card in range(NUM_CARDS):
+        if mask[card] and beats(card, led, trump) and (best < 0 or cost(card, trump) < cost(best, trump)):
+            best = card
+    return best

@@ -1,0 +1,174 @@
+"""Policies: what decides, from VIEWs alone; a registry of them, and ``load_policy(spec)``.
+
+A policy is batched, and all its randomness comes from keys, one per row: a decision depends on its own
+view, mask and key, and not on its neighbours or on what was decided before.
+"""
+
+import ast
+import difflib
+import inspect
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from .actions import CLAIM, NUM_ACTIONS
+from .compiled import Array, jit
+from .observation import encode_batch, real_actions
+from .rng import below, mix
+
+ENTRY_POINTS = "santase.agents"
+"""Packages add agents by entry points of this group: name = "module:factory"."""
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Anything that picks actions from views.
+
+    act(views, masks, keys): views [B] VIEW, masks [B, 31] int8 in real suits, keys [B] uint64; returns [B]
+    integers, each legal by its mask. All randomness of row b comes from keys[b].
+    """
+
+    def act(self, views: Array, masks: Array, keys: Array) -> Array: ...
+
+
+class RandomPolicy:
+    """Uniform over the legal actions; false claims apart, unless claims="any"."""
+
+    def __init__(self, claims: Literal["true", "any"] = "true") -> None:
+        if claims not in ("true", "any"):
+            raise ValueError(f"claims must be 'true' or 'any', not {claims!r}")
+        self.claims = claims
+
+    def act(self, views: Array, masks: Array, keys: Array) -> Array:
+        actions = np.empty(len(views), np.int64)
+        _act_randomly(views, masks, keys, self.claims == "any", actions)
+        return actions
+
+
+@jit
+def _act_randomly(views: Array, masks: Array, keys: Array, any_claim: bool, actions: Array) -> None:
+    for row in range(len(views)):
+        view = views[row]
+        last = NUM_ACTIONS if any_claim or view.points[view.seat] >= view.target else CLAIM
+        actions[row] = random_action(masks[row, :last], keys[row])
+
+
+@jit
+def random_action(mask: Array, key: np.uint64) -> int:
+    """One of the actions whose entry in ``mask`` is not 0, each equally likely; all randomness is ``key`` (uint64)."""
+    count = 0
+    for action in range(len(mask)):
+        count += mask[action] != 0
+    choice = below(mix(key, 0), count)
+    for action in range(len(mask)):
+        if mask[action] != 0:
+            if choice == 0:
+                return action
+            choice -= 1
+    return -1
+
+
+class ObservationPolicy:
+    """A policy from a function of (observation [B, D] float32, mask [B, 31] int8) that returns actions [B].
+
+    With canonical_suits the function sees, and answers in, suits renamed so that trumps come first.
+    """
+
+    def __init__(self, function: Callable[[Array, Array], Any], *, canonical_suits: bool = False) -> None:
+        self.function = function
+        self.canonical_suits = canonical_suits
+
+    def act(self, views: Array, masks: Array, keys: Array) -> Array:
+        actions = np.asarray(self.function(*encode_batch(views, masks, self.canonical_suits)))
+        if actions.shape != (len(views),):
+            raise ValueError(f"the function must return {len(views)} actions, not an array of shape {actions.shape}")
+        return real_actions(views, actions) if self.canonical_suits else actions
+
+
+class ChainPolicy:
+    """``first`` where it applies, else ``second``; ``first.applies(views, masks)`` says where, [B] bool."""
+
+    def __init__(self, first: Any, second: Policy) -> None:
+        self.first = first
+        self.second = second
+
+    def act(self, views: Array, masks: Array, keys: Array) -> Array:
+        mine = np.asarray(self.first.applies(views, masks), bool)
+        actions = np.empty(len(views), np.int64)
+        for policy, rows in ((self.first, mine), (self.second, ~mine)):
+            if rows.any():
+                actions[rows] = policy.act(views[rows], masks[rows], keys[rows])
+        return actions
+
+
+_registered: dict[str, Callable[..., Policy]] = {}
+
+
+def register(name: str, factory: Callable[..., Policy]) -> None:
+    """Make ``factory`` known under ``name`` in this process; packages use the entry-point group instead."""
+    _registered[name] = factory
+
+
+def policy_names() -> list[str]:
+    """Names that ``load_policy`` knows, sorted."""
+    return sorted({*_registered, *(point.name for point in entry_points(group=ENTRY_POINTS))})
+
+
+def load_policy(spec: "str | Policy") -> Policy:
+    """The policy that a spec describes; a Policy is returned as it is.
+
+    spec is NAME, NAME:key=value,... or NAME:PATH, or A+B for "A where it applies, else B". Raises ValueError
+    with one sentence for an unknown name (listing what there is), a wrong option, or an A that never says where
+    it applies.
+    """
+    if not isinstance(spec, str):
+        if isinstance(spec, Policy):
+            return spec
+        raise ValueError(f"a policy is a spec such as 'greedy' or an object with act(views, masks, keys), not {spec!r}")
+    first, plus, rest = spec.partition("+")
+    if plus:
+        policy = load_policy(first)
+        if not hasattr(policy, "applies"):
+            raise ValueError(f"{spec!r}: {first!r} always applies, so nothing can follow it with '+'")
+        return ChainPolicy(policy, load_policy(rest))
+    name, _, options = spec.partition(":")
+    return _build(spec, _factory(name), options)
+
+
+def _factory(name: str) -> Callable[..., Policy]:
+    if name in _registered:
+        return _registered[name]
+    for point in entry_points(group=ENTRY_POINTS):
+        if point.name == name:
+            factory: Callable[..., Policy] = point.load()
+            return factory
+    names = policy_names()
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise ValueError(f"unknown agent {name!r}{hint}; there are {', '.join(names)}")
+
+
+def _build(spec: str, factory: Callable[..., Policy], options: str) -> Policy:
+    arguments, keywords = [], {}
+    for part in options.split(",") if options else ():
+        key, equals, value = part.partition("=")
+        if equals:
+            keywords[key.strip()] = _value(value.strip())
+        else:
+            arguments.append(part)
+    signature = inspect.signature(factory)
+    try:
+        signature.bind(*arguments, **keywords)
+    except TypeError as error:
+        known = ", ".join(signature.parameters) or "none"
+        raise ValueError(f"{spec!r}: {error}; its options are: {known}") from None
+    return factory(*arguments, **keywords)
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

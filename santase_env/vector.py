@@ -1,0 +1,312 @@
+"""N games at once, two agents: a compiled loop over STATE records, and nothing else.
+
+Each row speaks for the player to move in that game. Rewards have one column per seat, so this is not a
+gymnasium VectorEnv. A finished game restarts in the same step.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from . import engine
+from .actions import NUM_ACTIONS
+from .batch import new_games, opener_of
+from .compiled import Array, Record, jit
+from .observation import OBSERVATION_SIZE, canonical_actions, encode_into, real_action, write_mask
+from .rng import check_seed
+from .rules import DEFAULT_RULES, Rules
+from .view import VIEW, fill_view
+
+Info = dict[str, Any]
+
+FINAL = {"winner": (), "game_points": (2,), "points": (2,), "tricks": (2,), "reason": ()}
+"""What ``info["final"]`` holds per game, with the shape after the first axis; reason is an index into REASONS."""
+
+
+class SantaseVectorEnv:
+    """``num_envs`` games of two agents.
+
+    rules: Rules or their text. episode: "deal" (reward: the deal's game points, + winner, - loser) or "match"
+    (±1 at its end). canonical_suits: rename suits so that trumps come first, in observation, mask and actions.
+    skip_forced: play moves without a choice inside ``step``, so that every row is a decision (but the first
+    row of a deal may be forced in mini decks). copy=False hands out the buffers, which the next step overwrites.
+
+    Observations are a dict: "observation" [N, D] float32 in [0, 1], "action_mask" [N, 31] int8. Infos hold
+    "player" [N] (seat to move), "final" (see FINAL), "deal_over" [N] bool and "steps" [N] (actions taken by
+    this call, forced ones included).
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        rules: Rules | str | Mapping[str, Any] = DEFAULT_RULES,
+        *,
+        episode: Literal["deal", "match"] = "deal",
+        canonical_suits: bool = False,
+        skip_forced: bool = False,
+        copy: bool = True,
+    ) -> None:
+        if num_envs < 1:
+            raise ValueError(f"num_envs must be at least 1, not {num_envs}")
+        if episode not in ("deal", "match"):
+            raise ValueError(f"episode must be 'deal' or 'match', not {episode!r}")
+        self.num_envs = num_envs
+        self.rules = Rules.of(rules)
+        self.episode = episode
+        self.canonical_suits = canonical_suits
+        self.skip_forced = skip_forced
+        self.copy = copy
+        self.single_action_space = spaces.Discrete(NUM_ACTIONS)
+        self.single_observation_space = observation_space()
+        self._states: Array | None = None
+        self._legal = np.zeros(num_envs, np.int64)
+        self._view = np.zeros(1, VIEW)
+        self._observation = np.zeros((num_envs, OBSERVATION_SIZE), np.float32)
+        self._mask = np.zeros((num_envs, NUM_ACTIONS), np.int8)
+        self._player = np.zeros(num_envs, np.int64)
+        self._rewards = np.zeros((num_envs, 2), np.float32)
+        self._terminations = np.zeros(num_envs, np.bool_)
+        self._truncations = np.zeros(num_envs, np.bool_)
+        self._deal_over = np.zeros(num_envs, np.bool_)
+        self._steps = np.zeros(num_envs, np.int64)
+        self._final = {key: np.zeros((num_envs, *shape), np.int64) for key, shape in FINAL.items()}
+
+    @property
+    def states(self) -> Array:
+        """The games themselves, STATE [N]: hidden cards and all, for critics and tools; not a copy."""
+        if self._states is None:
+            raise ValueError("the environment has no games yet: call reset() first")
+        return self._states
+
+    def reset(self, seed: int | None = None, options: Info | None = None) -> tuple[dict[str, Array], Info]:
+        """Begin a fresh deal in every game: deal 0 under a seed, else the next deal of each game."""
+        if seed is not None or self._states is None:
+            self._states = new_games(self.num_envs, self.rules, check_seed(seed))
+        else:
+            self._states["deal"] += 1
+        self._clear()
+        reset_games(
+            self._states, self.canonical_suits, self._view, self._legal, self._observation, self._mask, self._player
+        )
+        return self._observations(), self._infos()
+
+    def step(self, actions: Any) -> tuple[dict[str, Array], Array, Array, Array, Info]:
+        """Take one action in every game: actions [N] integers.
+
+        Returns observations, rewards [N, 2] float32 by seat, terminations [N] and truncations [N] bool, infos.
+        Raises ValueError naming the game when an action is illegal there; then no game has moved.
+        """
+        actions = self._checked(actions)
+        step_games(
+            self.states,
+            actions,
+            self.canonical_suits,
+            self.episode == "match",
+            self.skip_forced,
+            self._view,
+            self._legal,
+            self._observation,
+            self._mask,
+            self._player,
+            self._rewards,
+            self._terminations,
+            self._deal_over,
+            self._steps,
+            self._final["winner"],
+            self._final["game_points"],
+            self._final["points"],
+            self._final["tricks"],
+            self._final["reason"],
+        )
+        rewards, terminations, truncations = self._rewards, self._terminations, self._truncations
+        if self.copy:
+            rewards, terminations, truncations = rewards.copy(), terminations.copy(), truncations.copy()
+        return self._observations(), rewards, terminations, truncations, self._infos()
+
+    def views(self) -> Array:
+        """VIEWs [N] of the players to move, for policies."""
+        views = np.zeros(self.num_envs, VIEW)
+        _fill_all(self.states, views)
+        return views
+
+    def masks(self) -> Array:
+        """Legal actions [N, 31] int8 of the players to move in real suits, as policies want them."""
+        masks = np.zeros((self.num_envs, NUM_ACTIONS), np.int8)
+        _write_masks(self._legal, masks)
+        return masks
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _checked(self, actions: Any) -> Array:
+        array = np.asarray(actions)
+        if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
+            raise ValueError(
+                f"actions must be {self.num_envs} integers, one per game, not shape {array.shape} of {array.dtype}"
+            )
+        array = array.astype(np.int64, copy=False)
+        bad = first_illegal(self.states, self._legal, array, self.canonical_suits)
+        if bad >= 0:
+            raise ValueError(
+                f"game {bad}: action {array[bad]} is not legal for player {self._player[bad]}; no game has moved"
+            )
+        return array
+
+    def _clear(self) -> None:
+        for array in (self._rewards, self._terminations, self._deal_over, self._steps, *self._final.values()):
+            array[...] = 0
+
+    def _observations(self) -> dict[str, Array]:
+        observation, mask = self._observation, self._mask
+        if self.copy:
+            observation, mask = observation.copy(), mask.copy()
+        return {"observation": observation, "action_mask": mask}
+
+    def _infos(self) -> Info:
+        info: Info = {"player": self._player, "deal_over": self._deal_over, "steps": self._steps}
+        final = self._final
+        if self.copy:
+            info = {key: value.copy() for key, value in info.items()}
+            final = {key: value.copy() for key, value in final.items()}
+        return {**info, "final": final}
+
+
+def observation_space() -> spaces.Dict:
+    """Of one player: a flat observation and the mask of legal actions."""
+    return spaces.Dict(
+        {
+            "observation": spaces.Box(0.0, 1.0, (OBSERVATION_SIZE,), np.float32),
+            "action_mask": spaces.Box(0, 1, (NUM_ACTIONS,), np.int8),
+        }
+    )
+
+
+@jit
+def reset_games(
+    states: Array,
+    canonical: bool,
+    scratch: Array,
+    legal: Array,
+    observation: Array,
+    mask: Array,
+    player: Array,
+) -> None:
+    """Deal in every game, and show it; the arrays are those of ``step_games``."""
+    for i in range(len(states)):
+        state = states[i]
+        engine.new_match(state, opener_of(i, state.deal))
+        player[i] = state.player
+        legal[i] = show(state, canonical, scratch[0], observation[i], mask[i])
+
+
+@jit
+def step_games(
+    states: Array,
+    actions: Array,
+    canonical: bool,
+    match: bool,
+    skip_forced: bool,
+    scratch: Array,
+    legal: Array,
+    observation: Array,
+    mask: Array,
+    player: Array,
+    rewards: Array,
+    terminations: Array,
+    deal_over: Array,
+    steps: Array,
+    winner: Array,
+    game_points: Array,
+    points: Array,
+    tricks: Array,
+    reason: Array,
+) -> None:
+    """One legal action in each of N games; every array but ``states``, ``actions`` and ``scratch`` is written.
+
+    states [N] STATE, actions [N], scratch [1] VIEW, legal [N] sets of real actions, observation [N, D],
+    mask [N, 31], player, terminations, deal_over, steps [N], rewards [N, 2], the rest as in FINAL.
+    """
+    for i in range(len(states)):
+        state = states[i]
+        engine.advance(state, real_action(actions[i], state.trump) if canonical else actions[i])
+        steps[i] = 1
+        if skip_forced:
+            steps[i] += play_forced(state)
+        rewards[i, 0] = 0
+        rewards[i, 1] = 0
+        over = state.player < 0
+        deal_over[i] = over
+        terminations[i] = False
+        if over:
+            winner[i] = state.winner
+            reason[i] = state.reason
+            for seat in range(2):
+                game_points[i, seat] = state.game_points[seat]
+                points[i, seat] = state.points[seat]
+                tricks[i, seat] = state.tricks[seat]
+            if match and not engine.match_over(state):
+                engine.next_deal(state)
+            else:
+                terminations[i] = True
+                if state.winner >= 0:
+                    stake = np.float32(1) if match else np.float32(state.game_points[state.winner])
+                    rewards[i, state.winner] = stake
+                    rewards[i, 1 - state.winner] = -stake
+                state.deal += 1
+                engine.new_match(state, opener_of(i, state.deal))
+        player[i] = state.player
+        legal[i] = show(state, canonical, scratch[0], observation[i], mask[i])
+
+
+@jit
+def play_forced(state: Record) -> int:
+    """Play on while the player to move has a single legal action; returns the number of actions taken."""
+    count = 0
+    while state.player >= 0:
+        bits = engine.legal_bits(state)
+        if bits & (bits - 1):
+            break
+        action = 0
+        while bits >> action & 1 == 0:
+            action += 1
+        engine.advance(state, action)
+        count += 1
+    return count
+
+
+@jit
+def show(state: Record, canonical: bool, view: Record, observation: Array, mask: Array) -> int:
+    """Write what the player to move sees, and return the set of real legal actions."""
+    legal = engine.legal_bits(state)
+    fill_view(state, state.player, view)
+    encode_into(view, canonical, observation)
+    write_mask(canonical_actions(legal, state.trump) if canonical else legal, mask)
+    return legal
+
+
+@jit
+def first_illegal(states: Array, legal: Array, actions: Array, canonical: bool) -> int:
+    """The first game whose action is not in its legal set, or -1."""
+    for i in range(len(actions)):
+        action = actions[i]
+        if not 0 <= action < NUM_ACTIONS:
+            return i
+        if canonical:
+            action = real_action(action, states[i].trump)
+        if legal[i] >> action & 1 == 0:
+            return i
+    return -1
+
+
+@jit
+def _fill_all(states: Array, views: Array) -> None:
+    for i in range(len(states)):
+        fill_view(states[i], states[i].player, views[i])
+
+
+@jit
+def _write_masks(legal: Array, masks: Array) -> None:
+    for i in range(len(legal)):
+        write_mask(legal[i], masks[i])

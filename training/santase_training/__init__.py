@@ -1,0 +1,1 @@
+"""Training by self-play, evaluation, learning curves, and the command ``santase``."""
