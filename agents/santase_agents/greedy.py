@@ -1,8 +1,8 @@
 """greedy: a fixed yardstick that takes what it can get.
 
 It claims when it holds 66; else announces (trumps first); else exchanges; never closes. On lead it plays its
-cheapest card, trumps last. As follower, if the trick would bring ten or more, it plays the cheapest card that
-wins it, plain suits before trumps; else its cheapest card, trumps last.
+cheapest card, trumps last. As follower it plays the cheapest card that wins a trick of ten or more, plain suits
+before trumps; if there is none, its cheapest card, trumps last.
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ def choose(view: Record, mask: Array) -> int:
         return EXCHANGE
     if view.table >= 0:
         winning = cheapest_winning(mask, view.table, view.trump)
-        if winning >= 0 and CARD_VALUES[winning] + CARD_VALUES[view.table] >= WORTH_WINNING:
+        if winning >= 0:
             return winning
     return cheapest(mask, view.trump)
 
@@ -64,7 +64,7 @@ def best_announcement(mask: Array, trump: int) -> int:
 def cost(card: int, trump: int) -> int:
     """Order in which cards are given away: plain suits before trumps, then by value, then by suit."""
     is_trump = card // NUM_RANKS == trump
-    return (is_trump * 100 + CARD_VALUES[card]) * NUM_SUITS + card // NUM_RANKS
+    return int64(is_trump * 100 + CARD_VALUES[card]) * NUM_SUITS + card // NUM_RANKS
 
 
 @jit
@@ -79,9 +79,10 @@ def cheapest(mask: Array, trump: int) -> int:
 
 @jit
 def cheapest_winning(mask: Array, led: int, trump: int) -> int:
-    """The legal card that costs least among those that win the trick, or -1."""
+    """The legal card that costs least among those that win a trick worth winning, or -1."""
     best = -1
     for card in range(NUM_CARDS):
-        if mask[card] and beats(card, led, trump) and (best < 0 or cost(card, trump) < cost(best, trump)):
+        wins = mask[card] and beats(card, led, trump) and CARD_VALUES[led] + CARD_VALUES[card] >= WORTH_WINNING
+        if wins and (best < 0 or cost(card, trump) < cost(best, trump)):
             best = card
     return best
