@@ -9,11 +9,12 @@ RUN ?= runs/quick
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: help setup train test bench clean
+.PHONY: help setup train test bench docs clean
 help:
 	@echo "make train   train configs/quick.yaml by self-play (about 3 minutes), evaluate it, draw its learning curve"
 	@echo "make test    ruff, mypy and pytest"
 	@echo "make bench   speed of the environments and of training, as a table"
+	@echo "make docs    write docs/reference.md anew from the code"
 	@echo "make setup   only create .venv and install"
 	@echo "make clean   remove .venv and caches (runs/ stays)"
 
@@ -37,6 +38,9 @@ test: $(READY)
 
 bench: $(READY)
 	$(BIN)/python tests/benchmarks/bench.py
+
+docs: $(READY)
+	$(BIN)/python -m santase_env.docs
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist

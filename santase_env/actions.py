@@ -4,6 +4,8 @@
 face-up card, 29 close the talon, 30 claim to hold the target (66).
 """
 
+from typing import Any
+
 from .cards import CARD_TEXTS, NUM_CARDS, NUM_SUITS, SUITS
 
 ANNOUNCE = NUM_CARDS
@@ -28,10 +30,16 @@ def action_id(action: int | str) -> int:
         raise IllegalAction(
             f"{action!r} is not an action: write a card such as 'QH', 'announce:H', 'exchange', 'close' or 'claim'"
         )
-    try:
-        number = action.__index__()
-    except AttributeError:
-        raise IllegalAction(f"{action!r} is not an action: give an integer from 0 to 30, or a text") from None
-    if not 0 <= number < NUM_ACTIONS:
-        raise IllegalAction(f"{number} is not an action: ids run from 0 to {NUM_ACTIONS - 1}")
+    number = action_number(action)
+    if number < 0:
+        raise IllegalAction(f"{action} is not an action: ids run from 0 to {NUM_ACTIONS - 1}")
     return number
+
+
+def action_number(action: Any) -> int:
+    """Id of an action given as an integer of any kind, -1 when out of range; raises IllegalAction for other things."""
+    try:
+        number = int(action.__index__())
+    except (AttributeError, TypeError):
+        raise IllegalAction(f"{action!r} is not an action: give an integer from 0 to {NUM_ACTIONS - 1}") from None
+    return number if 0 <= number < NUM_ACTIONS else -1

@@ -76,3 +76,25 @@ def _copy_bytes(typing_context: Any, target: Any, source: Any, size: Any) -> Any
 
 
 copy_bytes: Any = intrinsic(_copy_bytes)
+
+
+def _bit_count(typing_context: Any, bits: Any) -> Any:
+    """In compiled code: the number of elements of a set (int64)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.int64), generate
+
+
+def _lowest_bit(typing_context: Any, bits: Any) -> Any:
+    """In compiled code: the smallest element of a set (int64) that is not empty."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], cgutils.true_bit)
+
+    return types.int64(types.int64), generate
+
+
+bit_count: Any = intrinsic(_bit_count)
+lowest_bit: Any = intrinsic(_lowest_bit)

@@ -267,7 +267,7 @@ def exchange(state: Record, player: int) -> None:
     lowest = lowest_trump(state)
     bit = 1 << int64(state.face_up)
     state.hands[player] ^= (1 << lowest) | bit
-    state.known[player] |= bit
+    state.known[player] = state.known[player] & ~(1 << lowest) | bit
     state.face_up = lowest
     state.exchanged_by = player
 

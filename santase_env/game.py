@@ -12,6 +12,7 @@ from .batch import new_games
 from .cards import CARD_TEXTS, card_texts, cards_in, parse_cards
 from .compiled import Array, Record
 from .observation import encode, write_mask
+from .render import ansi
 from .rng import check_seed
 from .rules import DEFAULT_RULES, Rules
 from .state import LOG_PLAYER, REASONS, new_states
@@ -60,7 +61,7 @@ class Game:
         game = cls.__new__(cls)
         game.rules = Rules.of(rules)
         dealt = check_deal(game.rules, hands, talon)
-        if isinstance(leader, bool) or leader not in (0, 1):
+        if isinstance(leader, bool) or not isinstance(leader, int | np.integer) or leader not in (0, 1):
             raise ValueError(f"leader must be 0 or 1, not {leader!r}")
         game._states = new_states(1, game.rules)
         game.state.dealt[: len(dealt)] = dealt
@@ -197,6 +198,9 @@ class Game:
         game.rules = self.rules
         game._states = self._states.copy()
         return game
+
+    def __str__(self) -> str:
+        return ansi(self.state)
 
     def __repr__(self) -> str:
         where = f"player {self.player} to move" if not self.over else f"over: {self.result}"

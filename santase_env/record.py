@@ -110,9 +110,9 @@ def _replay_match(record: Json) -> Json:
             raise RecordError(f"{where}: the deal before it has not ended")
         if max(points) >= rules.match_target:
             raise RecordError(f"{where}: the match was over before it, at {points[0]} to {points[1]}")
-        deal = _named(where, replay_deal, item, rules)
-        if leader is not None and item["leader"] != leader:
+        if leader is not None and isinstance(item, dict) and item.get("leader", leader) != leader:
             raise RecordError(f"{where}: leader must be {leader}, the loser of the last deal (or, drawn, its leader)")
+        deal = _named(where, replay_deal, item, rules)
         deals.append(deal)
         result = deal["result"]
         unfinished = result is None

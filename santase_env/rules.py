@@ -125,6 +125,8 @@ class Rules:
                 if not equals:
                     raise ValueError(f"rules {value!r}: {part!r} should read field=value")
                 _check_fields([key])
+                if key in changes:
+                    raise ValueError(f"rules {value!r}: {key} is given twice")
                 changes[key] = _parse_value(key, text)
             return cls.preset(name, **changes)
         if isinstance(value, Mapping):

@@ -13,16 +13,20 @@ from gymnasium import spaces
 from . import engine
 from .actions import NUM_ACTIONS
 from .batch import new_games, opener_of
-from .compiled import Array, Record, jit
+from .compiled import Array, Record, int64, jit
 from .observation import OBSERVATION_SIZE, canonical_actions, encode_into, real_action, write_mask
 from .rng import check_seed
 from .rules import DEFAULT_RULES, Rules
+from .state import STATE
 from .view import VIEW, fill_view
 
 Info = dict[str, Any]
 
 FINAL = {"winner": (), "game_points": (2,), "points": (2,), "tricks": (2,), "reason": ()}
 """What ``info["final"]`` holds per game, with the shape after the first axis; reason is an index into REASONS."""
+
+ILLEGAL_STAKE = 3
+"""Where an illegal action ends an episode: what it costs who does it, and brings the other."""
 
 
 class SantaseVectorEnv:
@@ -50,11 +54,9 @@ class SantaseVectorEnv:
     ) -> None:
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, not {num_envs}")
-        if episode not in ("deal", "match"):
-            raise ValueError(f"episode must be 'deal' or 'match', not {episode!r}")
         self.num_envs = num_envs
         self.rules = Rules.of(rules)
-        self.episode = episode
+        self.episode = check_episode(episode)
         self.canonical_suits = canonical_suits
         self.skip_forced = skip_forced
         self.copy = copy
@@ -87,10 +89,18 @@ class SantaseVectorEnv:
         else:
             self._states["deal"] += 1
         self._clear()
-        reset_games(
-            self._states, self.canonical_suits, self._view, self._legal, self._observation, self._mask, self._player
-        )
-        return self._observations(), self._infos()
+        start_games(self._states)
+        return self._show()
+
+    def load_states(self, states: Array) -> tuple[dict[str, Array], Info]:
+        """Go on from these games, STATE [N] as ``states`` once gave them, each in the middle of a deal."""
+        if states.dtype != STATE or states.shape != (self.num_envs,):
+            raise ValueError(
+                f"states must be {self.num_envs} records of dtype STATE, not {states.shape} {states.dtype}"
+            )
+        self._states = states.copy()
+        self._clear()
+        return self._show()
 
     def step(self, actions: Any) -> tuple[dict[str, Array], Array, Array, Array, Info]:
         """Take one action in every game: actions [N] integers.
@@ -141,12 +151,7 @@ class SantaseVectorEnv:
         """Nothing is held open."""
 
     def _checked(self, actions: Any) -> Array:
-        array = np.asarray(actions)
-        if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
-            raise ValueError(
-                f"actions must be {self.num_envs} integers, one per game, not shape {array.shape} of {array.dtype}"
-            )
-        array = array.astype(np.int64, copy=False)
+        array = action_array(actions, self.num_envs)
         bad = first_illegal(self.states, self._legal, array, self.canonical_suits)
         if bad >= 0:
             raise ValueError(
@@ -157,6 +162,12 @@ class SantaseVectorEnv:
     def _clear(self) -> None:
         for array in (self._rewards, self._terminations, self._deal_over, self._steps, *self._final.values()):
             array[...] = 0
+
+    def _show(self) -> tuple[dict[str, Array], Info]:
+        show_games(
+            self.states, self.canonical_suits, self._view, self._legal, self._observation, self._mask, self._player
+        )
+        return self._observations(), self._infos()
 
     def _observations(self) -> dict[str, Array]:
         observation, mask = self._observation, self._mask
@@ -173,6 +184,21 @@ class SantaseVectorEnv:
         return {**info, "final": final}
 
 
+def action_array(actions: Any, count: int) -> Array:
+    """Actions [count] int64, legal or not; raises ValueError when they are not ``count`` integers."""
+    array = np.asarray(actions)
+    if array.shape != (count,) or array.dtype.kind not in "iu":
+        raise ValueError(f"actions must be {count} integers, one per game, not shape {array.shape} of {array.dtype}")
+    return array.astype(np.int64, copy=False)
+
+
+def check_episode(episode: str) -> str:
+    """The episode itself; raises ValueError when it is neither "deal" nor "match"."""
+    if episode not in ("deal", "match"):
+        raise ValueError(f"episode must be 'deal' or 'match', not {episode!r}")
+    return episode
+
+
 def observation_space() -> spaces.Dict:
     """Of one player: a flat observation and the mask of legal actions."""
     return spaces.Dict(
@@ -184,7 +210,14 @@ def observation_space() -> spaces.Dict:
 
 
 @jit
-def reset_games(
+def start_games(states: Array) -> None:
+    """Deal in every game."""
+    for i in range(len(states)):
+        engine.new_match(states[i], opener_of(i, states[i].deal))
+
+
+@jit
+def show_games(
     states: Array,
     canonical: bool,
     scratch: Array,
@@ -193,12 +226,10 @@ def reset_games(
     mask: Array,
     player: Array,
 ) -> None:
-    """Deal in every game, and show it; the arrays are those of ``step_games``."""
+    """Write what the player to move sees in every game; the arrays are those of ``step_games``."""
     for i in range(len(states)):
-        state = states[i]
-        engine.new_match(state, opener_of(i, state.deal))
-        player[i] = state.player
-        legal[i] = show(state, canonical, scratch[0], observation[i], mask[i])
+        player[i] = states[i].player
+        legal[i] = show(states[i], states[i].player, canonical, scratch[0], observation[i], mask[i])
 
 
 @jit
@@ -240,24 +271,39 @@ def step_games(
         deal_over[i] = over
         terminations[i] = False
         if over:
-            winner[i] = state.winner
-            reason[i] = state.reason
-            for seat in range(2):
-                game_points[i, seat] = state.game_points[seat]
-                points[i, seat] = state.points[seat]
-                tricks[i, seat] = state.tricks[seat]
+            note_outcome(state, i, winner, game_points, points, tricks, reason)
             if match and not engine.match_over(state):
                 engine.next_deal(state)
             else:
                 terminations[i] = True
-                if state.winner >= 0:
-                    stake = np.float32(1) if match else np.float32(state.game_points[state.winner])
-                    rewards[i, state.winner] = stake
-                    rewards[i, 1 - state.winner] = -stake
+                for seat in range(2):
+                    rewards[i, seat] = reward_of(state, seat, match)
                 state.deal += 1
                 engine.new_match(state, opener_of(i, state.deal))
         player[i] = state.player
-        legal[i] = show(state, canonical, scratch[0], observation[i], mask[i])
+        legal[i] = show(state, state.player, canonical, scratch[0], observation[i], mask[i])
+
+
+@jit
+def note_outcome(
+    state: Record, i: int, winner: Array, game_points: Array, points: Array, tricks: Array, reason: Array
+) -> None:
+    """Write how a deal ended into row ``i`` of the arrays of FINAL."""
+    winner[i] = state.winner
+    reason[i] = state.reason
+    for seat in range(2):
+        game_points[i, seat] = state.game_points[seat]
+        points[i, seat] = state.points[seat]
+        tricks[i, seat] = state.tricks[seat]
+
+
+@jit
+def reward_of(state: Record, seat: int, match: bool) -> int:
+    """What the episode that ended here brings ``seat``: the deal's game points, or 1 for a match; negative if lost."""
+    if state.winner < 0:
+        return 0
+    stake = 1 if match else int64(state.game_points[state.winner])
+    return stake if state.winner == seat else -stake
 
 
 @jit
@@ -268,19 +314,25 @@ def play_forced(state: Record) -> int:
         bits = engine.legal_bits(state)
         if bits & (bits - 1):
             break
-        action = 0
-        while bits >> action & 1 == 0:
-            action += 1
-        engine.advance(state, action)
+        engine.advance(state, only_action(bits))
         count += 1
     return count
 
 
 @jit
-def show(state: Record, canonical: bool, view: Record, observation: Array, mask: Array) -> int:
-    """Write what the player to move sees, and return the set of real legal actions."""
-    legal = engine.legal_bits(state)
-    fill_view(state, state.player, view)
+def only_action(bits: int) -> int:
+    """The action in a set of one."""
+    action = 0
+    while bits >> action & 1 == 0:
+        action += 1
+    return action
+
+
+@jit
+def show(state: Record, seat: int, canonical: bool, view: Record, observation: Array, mask: Array) -> int:
+    """Write what ``seat`` sees, and return the set of its real legal actions, empty when it is not to move."""
+    legal = engine.legal_bits(state) if seat == state.player else 0
+    fill_view(state, seat, view)
     encode_into(view, canonical, observation)
     write_mask(canonical_actions(legal, state.trump) if canonical else legal, mask)
     return legal

@@ -170,9 +170,9 @@ def deal_opponent(view: Record, key: np.uint64, hidden: Array, state: Record) ->
     for i in range(view.hand_size):
         places[free] = slot(view, opponent, i)
         free += 1
-    settled = 1 << int64(view.turned_up)
-    for i in range(engine.cards_received(view)):
-        settled |= 1 << int64(view.cards[i])
+    settled = 1 << int64(view.turned_up)  # cards that he can only have had from the bottom of the talon
+    if view.exchanged_by == view.seat:
+        settled |= 1 << engine.lowest_trump(view)
 
     plays, talon, is_open = 0, view.deck_size - 2 * int64(view.hand_size), True
     for i in range(view.log_length):

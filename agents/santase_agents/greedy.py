@@ -7,10 +7,12 @@ before trumps; if there is none, its cheapest card, trumps last.
 
 import numpy as np
 
-from santase_env.actions import ANNOUNCE, CLAIM, EXCHANGE
+from santase_env.actions import CLAIM, EXCHANGE
 from santase_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
 from santase_env.compiled import Array, Record, int64, jit
 from santase_env.engine import CARD_VALUES, beats
+
+from .counting import best_announcement
 
 WORTH_WINNING = 10
 """Card points in a trick from which the follower tries to win it."""
@@ -47,17 +49,6 @@ def choose(view: Record, mask: Array) -> int:
         if winning >= 0:
             return winning
     return cheapest(mask, view.trump)
-
-
-@jit
-def best_announcement(mask: Array, trump: int) -> int:
-    """The announcement worth most, or -1."""
-    if mask[ANNOUNCE + trump]:
-        return ANNOUNCE + int64(trump)
-    for suit in range(NUM_SUITS):
-        if mask[ANNOUNCE + suit]:
-            return ANNOUNCE + suit
-    return -1
 
 
 @jit

@@ -2,6 +2,10 @@
 
 The unit is game points per deal, seen from the first agent. All games of a pairing run side by side; a
 policy is asked only where there is a choice.
+
+The randomness of a decision is keyed by (seed, pair, seat, move), the same in both games of a pair. So it
+matters to nobody who is named first: exchanging the agents flips the sign exactly, and an agent against itself
+makes exactly 0, whether it plays at random or not.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,18 +14,24 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
-from santase_env.actions import ACTION_TEXTS
+from santase_env.actions import ACTION_TEXTS, NUM_ACTIONS
 from santase_env.batch import apply_all, deal_all, new_games, views_to_move
 from santase_env.compiled import Array, jit
-from santase_env.policy import Policy, load_policy
+from santase_env.policy import ChainPolicy, Policy, load_policy
 from santase_env.rng import check_seed, game_key, mix
 from santase_env.rules import DEFAULT_RULES, Rules
 from santase_env.vector import play_forced
 
 CHUNK = 4096
-"""Games that run side by side; it bounds the memory and changes no result."""
+"""Games that run side by side, an even number; it bounds the memory and changes no result."""
+
+RulesLike = Rules | str | Mapping[str, Any]
+
+
+class AgentError(ValueError):
+    """An agent that answered with something other than one legal action per row; the message says what."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,7 @@ def evaluate(
     a: str | Policy,
     b: str | Policy,
     deals: int = 4000,
-    rules: Rules | str | Mapping[str, Any] = DEFAULT_RULES,
+    rules: RulesLike = DEFAULT_RULES,
     seed: int = 0,
     *,
     names: tuple[str, str] | None = None,
@@ -69,31 +79,56 @@ def evaluate(
 ) -> Result:
     """Duplicate play of two agents (specs or policies) over ``deals`` deals, an even number of at least 4.
 
-    ``progress`` is called with the number of deals finished since the last call. Exchanging a and b flips
-    the sign exactly. Raises ValueError for an unknown agent, an odd number of deals, or an illegal action.
+    ``names`` stand for the agents in the result; ``progress`` is called with the number of deals finished since
+    its last call. Raises ValueError for an unknown agent, unknown rules or an impossible number of deals, and
+    AgentError when an agent plays illegally.
     """
     rules = Rules.of(rules)
     seed = check_seed(seed)
-    if isinstance(deals, bool) or not isinstance(deals, int) or deals < 4 or deals % 2:
-        raise ValueError(f"deals must be an even number of at least 4 (two per pair), not {deals!r}")
+    check_deals(deals)
     labels = names or (_label(a), _label(b))
-    # The order of play is that of the labels, so that the same games are played whoever is named first.
-    swapped = labels[0] > labels[1]
-    policies = (load_policy(b), load_policy(a)) if swapped else (load_policy(a), load_policy(b))
-    points = play_duplicate(policies, deals, rules, seed, progress=progress)
-    return summarise(-points if swapped else points, swapped, labels, rules, seed)
+    points = play_duplicate((load_policy(a), load_policy(b)), deals, rules, seed, names=labels, progress=progress)
+    return summarise(points, labels, rules, seed)
 
 
 def evaluate_all(
-    agents: Sequence[str],
+    agents: Sequence[str | Policy],
     deals: int = 4000,
-    rules: Rules | str | Mapping[str, Any] = DEFAULT_RULES,
+    rules: RulesLike = DEFAULT_RULES,
     seed: int = 0,
     *,
+    names: Sequence[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Result]:
-    """Every agent against every other, each pairing once, on the same deals."""
-    return [evaluate(a, b, deals, rules, seed, progress=progress) for a, b in combinations(agents, 2)]
+    """Every agent against every other, each pairing once, on the same deals: (0, 1), (0, 2), ..., (1, 2), ..."""
+    labels = names or [_label(agent) for agent in agents]
+    loaded = zip(labels, [load_policy(agent) for agent in agents], strict=True)
+    return [
+        evaluate(a, b, deals, rules, seed, names=(name_a, name_b), progress=progress)
+        for (name_a, a), (name_b, b) in combinations(loaded, 2)
+    ]
+
+
+def check_deals(deals: int) -> int:
+    """A number of deals that duplicate play can use; raises ValueError otherwise."""
+    if isinstance(deals, bool) or not isinstance(deals, int) or deals < 4 or deals % 2:
+        raise ValueError(f"deals must be an even number of at least 4 (two per pair), not {deals!r}")
+    return deals
+
+
+def rules_notes(agents: Sequence[tuple[str, Policy]], rules: Rules) -> list[str]:
+    """A sentence for every agent, given as (name, policy), that says it was trained on other rules.
+
+    A policy says so by an attribute ``rules``, the rules it was trained on; those without it know no rules.
+    """
+    notes = []
+    for name, policy in agents:
+        parts = (policy.first, policy.second) if isinstance(policy, ChainPolicy) else (policy,)
+        stated = [getattr(part, "rules", None) for part in parts]
+        trained = {str(Rules.of(other)) for other in stated if other is not None}
+        for other in sorted(trained - {str(rules)}):
+            notes.append(f"{name} was trained under rules {other}; here it plays under {rules}")
+    return notes
 
 
 def play_duplicate(
@@ -102,58 +137,76 @@ def play_duplicate(
     rules: Rules,
     seed: int,
     *,
+    names: tuple[str, str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Array:
     """Game points [pairs, 2] of the first policy: column 0 with it in seat 0, column 1 the same cards in seat 1.
 
     Pair j plays deal 0 of game j of the seed; seat j % 2 leads in both games.
     """
+    labels = names or (_label(policies[0]), _label(policies[1]))
     points = np.zeros(deals, np.int64)
     for start in range(0, deals, CHUNK):
         stop = min(start + CHUNK, deals)
-        points[start:stop] = _play_chunk(policies, start, stop, rules, seed)
-        if progress:
-            progress(stop - start)
+        points[start:stop] = _play_chunk(policies, labels, start, stop, rules, seed, progress)
     return points.reshape(-1, 2)
 
 
-def _play_chunk(policies: tuple[Policy, Policy], start: int, stop: int, rules: Rules, seed: int) -> Array:
-    pairs = new_games((stop - start) // 2, rules, seed, first=start // 2)
-    states = np.repeat(pairs, 2)
-    table = np.arange(start, stop)
-    first_seat = table % 2  # where the first policy sits
-    deal_all(states, table // 2 % 2)
-    while True:
+def _play_chunk(
+    policies: tuple[Policy, Policy],
+    labels: tuple[str, str],
+    start: int,
+    stop: int,
+    rules: Rules,
+    seed: int,
+    progress: Callable[[int], None] | None,
+) -> Array:
+    pairs = np.arange(start // 2, stop // 2)
+    states = np.repeat(new_games(len(pairs), rules, seed, first=start // 2), 2)
+    pairs = np.repeat(pairs, 2)
+    first_seat = np.arange(stop - start) % 2  # where the first policy sits
+    deal_all(states, pairs % 2)
+    unfinished = len(states)
+    while unfinished:
         rows, players = decisions(states)
-        if not len(rows):
-            break
+        if progress and len(rows) < unfinished:
+            progress(unfinished - len(rows))
+        unfinished = len(rows)
         for index, policy in enumerate(policies):
             mine = rows[(players != first_seat[rows]) == index]
-            if not len(mine):
-                continue
-            views, masks = views_to_move(states, mine)
-            actions = policy.act(views, masks, decision_keys(states, mine, seed, start))
-            bad = apply_all(states, mine, np.asarray(actions, np.int64))
-            if bad >= 0:
-                raise ValueError(
-                    f"{type(policy).__name__} chose {_action_text(actions[bad])}, which is not legal there"
-                )
+            if len(mine):
+                _let_act(policy, labels[index], states, mine, pairs, seed)
     winners = states["winner"]
     won = states["game_points"].max(axis=1).astype(np.int64)
     sign = np.where(winners < 0, 0, np.where(winners == first_seat, 1, -1))
     return np.asarray(sign * won)
 
 
-def summarise(points: Array, swapped: bool, names: tuple[str, str], rules: Rules, seed: int) -> Result:
-    """The Result of game points [pairs, 2] of the first-named agent; ``swapped``: it sat in seat 1 in column 0."""
+def _let_act(policy: Policy, label: str, states: Array, rows: Array, pairs: Array, seed: int) -> None:
+    views, masks = views_to_move(states, rows)
+    actions = np.asarray(policy.act(views, masks, decision_keys(states, rows, pairs, seed)))
+    if actions.shape != rows.shape or actions.dtype.kind not in "iu":
+        raise AgentError(
+            f"{label} must return {len(rows)} integers, one action per view, "
+            f"not an array of shape {actions.shape} and type {actions.dtype}"
+        )
+    bad = apply_all(states, rows, actions.astype(np.int64))
+    if bad >= 0:
+        legal = ", ".join(ACTION_TEXTS[action] for action in np.flatnonzero(masks[bad]))
+        raise AgentError(
+            f"{label} chose {_action_text(int(actions[bad]))} in pair {pairs[rows[bad]]}, "
+            f"which is not legal there; legal: {legal}"
+        )
+
+
+def summarise(points: Array, names: tuple[str, str], rules: Rules, seed: int) -> Result:
+    """The Result of game points [pairs, 2] of the first-named agent, as ``play_duplicate`` gives them."""
     samples = points.mean(axis=1)
     mean = float(samples.mean())
     error = float(samples.std(ddof=1) / np.sqrt(len(samples)))
-    half = error * float(stats.t.ppf(0.975, len(samples) - 1))
+    half = error * float(stdtrit(len(samples) - 1, 0.975))
     # In pair j seat j % 2 leads, so the agent leads in column 0 of the even pairs and column 1 of the odd ones.
-    leads = (np.arange(points.shape[0])[:, None] % 2) == np.arange(2)[None, :]
-    if swapped:
-        leads = ~leads
+    leads = np.arange(len(points))[:, None] % 2 == np.arange(2)
     return Result(
         a=names[0],
         b=names[1],
@@ -175,26 +228,31 @@ def match_share(leading: Array, following: Array, target: int) -> float:
     loser leads next, after a draw the same player leads again, and either begins equally often.
     """
     outcomes = np.arange(-3, 4)
-    chances = [np.array([(deals == value).mean() for value in outcomes]) for deals in (leading, following)]
+    chances = np.array([[(deals == value).mean() for value in outcomes] for deals in (leading, following)])
+    return float(_match_shares(chances, target)[0, 0].mean())
+
+
+@jit
+def _match_shares(chances: Array, target: int) -> Array:
+    """Chances [mine, theirs, leader] of winning from every score; leader 0 is the agent, 1 the other.
+
+    ``chances`` [leader, 7]: of each outcome of a deal, -3 to 3.
+    """
     share = np.zeros((target + 3, target + 3, 2))
-    share[target:, :, :] = 1.0
+    share[target:] = 1.0
     for total in range(2 * target - 2, -1, -1):
         for mine in range(max(0, total - target + 1), min(target, total + 1)):
             theirs = total - mine
-            _match_step(share, mine, theirs, chances)
-    return float(share[0, 0].mean())
-
-
-def _match_step(share: Array, mine: int, theirs: int, chances: list[Array]) -> None:
-    for leader in range(2):
-        drawn = chances[leader][3]
-        if drawn == 1.0:
-            share[mine, theirs, leader] = 0.5
-            continue
-        # Losing makes the agent lead the next deal (index 0), winning makes the other lead (index 1).
-        won = sum(chances[leader][3 + k] * share[mine + k, theirs, 1] for k in (1, 2, 3))
-        lost = sum(chances[leader][3 - k] * share[mine, theirs + k, 0] for k in (1, 2, 3))
-        share[mine, theirs, leader] = (won + lost) / (1 - drawn)
+            for leader in range(2):
+                drawn = chances[leader, 3]
+                won = 0.0
+                for k in range(1, 4):
+                    won += chances[leader, 3 + k] * share[mine + k, theirs, 1] + (
+                        chances[leader, 3 - k] * share[mine, theirs + k, 0]
+                    )
+                # Draws change nothing; if there is nothing else, nobody ever wins.
+                share[mine, theirs, leader] = won / (1 - drawn) if drawn < 1 else 0.5
+    return share
 
 
 def decisions(states: Array) -> tuple[Array, Array]:
@@ -210,18 +268,22 @@ def _play_all_forced(states: Array) -> None:
         play_forced(states[i])
 
 
-def decision_keys(states: Array, rows: Array, seed: int, start: int) -> Array:
-    """Keys [B] uint64 from (seed, deal, seat, move) for the players to move in the games ``rows``."""
+def decision_keys(states: Array, rows: Array, pairs: Array, seed: int) -> Array:
+    """Keys [B] uint64 from (seed, pair, seat, move) for the players to move in the games ``rows`` [B].
+
+    ``pairs`` [N] holds the number of the pair that each of all N games belongs to.
+    """
     keys = np.empty(len(rows), np.uint64)
-    _fill_decision_keys(states, rows, seed, start, keys)
+    _fill_decision_keys(states, rows, pairs, seed, keys)
     return keys
 
 
 @jit
-def _fill_decision_keys(states: Array, rows: Array, seed: int, start: int, keys: Array) -> None:
+def _fill_decision_keys(states: Array, rows: Array, pairs: Array, seed: int, keys: Array) -> None:
     for i in range(len(rows)):
         state = states[rows[i]]
-        keys[i] = mix(mix(game_key(seed, -1 - start - rows[i]), state.player), state.log_length)
+        # Negative numbers, so that no decision shares a key with a deal.
+        keys[i] = mix(mix(game_key(seed, -1 - pairs[rows[i]]), state.player), state.log_length)
 
 
 def _label(agent: str | Policy) -> str:
@@ -229,4 +291,4 @@ def _label(agent: str | Policy) -> str:
 
 
 def _action_text(action: int) -> str:
-    return ACTION_TEXTS[action] if 0 <= action < len(ACTION_TEXTS) else f"action {action}"
+    return ACTION_TEXTS[action] if 0 <= action < NUM_ACTIONS else f"action {action}"

@@ -1,0 +1,111 @@
+"""Checkpoints: a folder with weights in safetensors and everything else in JSON; never pickle.
+
+    update-00000500/
+        checkpoint.json        format, config, rules, observation layout, network, step, ...
+        model.safetensors      the network
+        trainer.safetensors    what only a resumed training needs
+
+A checkpoint appears under its name in one move when it is whole, so one cut off in the middle of writing
+never counts.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from santase_env.observation import LAYOUT_VERSION, OBSERVATION_SIZE
+
+from .network import PolicyValueNet
+
+FORMAT = 1
+META, MODEL, TRAINER = "checkpoint.json", "model.safetensors", "trainer.safetensors"
+Tensors = Mapping[str, torch.Tensor]
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that is missing, broken or foreign; the message says which and why."""
+
+
+def layout() -> dict[str, int]:
+    """The observation layout that this version of santase_env writes."""
+    return {"version": LAYOUT_VERSION, "size": OBSERVATION_SIZE}
+
+
+def save_checkpoint(folder: Path, meta: Mapping[str, Any], model: Tensors, trainer: Tensors | None = None) -> None:
+    """Write a checkpoint as ``folder``; raises CheckpointError when the disk refuses."""
+    partial = folder.with_name(f".{folder.name}.partial")
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        save_file({name: tensor.contiguous() for name, tensor in model.items()}, partial / MODEL)
+        if trainer is not None:
+            save_file({name: tensor.contiguous() for name, tensor in trainer.items()}, partial / TRAINER)
+        text = json.dumps({"format": FORMAT, "layout": layout(), **meta}, indent=1)
+        (partial / META).write_text(text + "\n", encoding="utf-8")
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.replace(partial, folder)
+    except (OSError, SafetensorError) as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise CheckpointError(f"cannot write the checkpoint {folder}: {error}; earlier ones are untouched") from None
+
+
+def find_checkpoint(path: str | Path) -> Path:
+    """The checkpoint folder that a path means: itself, a file in it, or the newest of a run."""
+    place = Path(path)
+    if place.name in (META, MODEL):
+        place = place.parent
+    if (place / META).is_file():
+        return place
+    root = place / "checkpoints" if (place / "checkpoints").is_dir() else place
+    found = sorted(folder for folder in root.glob("update-*") if (folder / META).is_file())
+    if not found:
+        raise CheckpointError(f"there is no checkpoint at {path}: give a run folder or a checkpoint folder")
+    return found[-1]
+
+
+def read_meta(folder: Path) -> dict[str, Any]:
+    """checkpoint.json of a checkpoint folder; refuses another format or observation layout, naming both."""
+    try:
+        meta: dict[str, Any] = json.loads((folder / META).read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise CheckpointError(f"cannot read {folder / META}: {error}") from None
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        raise CheckpointError(f"{folder} is not a checkpoint of format {FORMAT}")
+    if meta.get("layout") != layout():
+        theirs = meta.get("layout")
+        raise CheckpointError(f"{folder} reads observation layout {theirs}, but this version writes {layout()}")
+    return meta
+
+
+def read_tensors(file: Path) -> dict[str, torch.Tensor]:
+    """The tensors of a safetensors file; raises CheckpointError when it is missing or broken."""
+    try:
+        tensors: dict[str, torch.Tensor] = load_file(file)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"cannot read {file}: {error}") from None
+    return tensors
+
+
+def load_network(path: str | Path) -> tuple[PolicyValueNet, dict[str, Any]]:
+    """The network of a checkpoint (or the newest one of a run), and its checkpoint.json."""
+    folder = find_checkpoint(path)
+    meta = read_meta(folder)
+    network = PolicyValueNet(meta["network"]["hidden"])
+    fill_network(network, read_tensors(folder / MODEL), folder)
+    return network, meta
+
+
+def fill_network(network: torch.nn.Module, tensors: Tensors, where: Path) -> None:
+    """Load weights; raises CheckpointError when they belong to another network."""
+    try:
+        network.load_state_dict(dict(tensors))
+    except RuntimeError as error:
+        raise CheckpointError(f"the weights in {where} do not fit the network: {str(error).splitlines()[-1]}") from None

@@ -1,0 +1,253 @@
+"""heuristic: a hand-written player that counts trumps, points and what the opponent can hold. It uses no randomness."""
+
+import numpy as np
+
+from santase_env import engine
+from santase_env.actions import CLAIM, CLOSE, EXCHANGE
+from santase_env.cards import NUM_RANKS, NUM_SUITS
+from santase_env.compiled import Array, Record, int64, jit
+from santase_env.engine import CARD_VALUES, beats, higher_than, suit_of
+from santase_env.view import unseen_cards
+
+from .counting import (
+    best_announcement,
+    can_hold,
+    cards_allowed,
+    chance_of_at_most,
+    chance_of_none,
+    hand_is_known,
+    lowest_card,
+    pairs_in,
+    partner_of,
+    suit_cards,
+)
+from .playout import play_out, points_of
+
+# What a card is worth in the hand, in card points, while the talon is open.
+TRUMP = 10.0
+TRUMP_PER_VALUE = 0.7
+HIGH_CARD = 3.0  # a plain ace or ten
+PAIR = 12.0  # a king or queen of a marriage that cannot be announced yet
+TRUMP_PAIR = 25.0
+HOPE_PER_DRAW = 0.4  # a king or queen whose partner may still come, for every card of the talon
+TRUMP_HOPE = 3.0
+NINE_PER_VALUE = 0.6  # the lowest trump while it can exchange, for every point of the face-up card
+
+# What a trick is worth beyond its cards.
+LEAD_WITH_PAIR = 6.0  # the lead, to whoever can announce
+FACE_UP_PER_VALUE = 1.0  # the loser of the last open trick gets the face-up card
+LOST_LEAD = 2.0
+DECISIVE = 100.0  # a trick that reaches 66
+
+# How the opponent answers a lead below ten points: how often he takes it with a higher card or trumps it, if he can.
+TAKES, TRUMPS = 0.7, 0.2
+
+# What one counts on after closing.
+REPLY = 3.0  # points that the opponent must add to a trick, on average
+LONG_TRUMP = 9.0  # points of a trick with a trump that is good once theirs are drawn
+RESERVE = 4.0  # points beyond 66
+
+
+class HeuristicPolicy:
+    """The hand-written player; it uses no randomness."""
+
+    def act(self, views: Array, masks: Array, keys: Array) -> Array:
+        """views [B], masks [B, 31], keys [B] (unused) -> actions [B]."""
+        actions = np.empty(len(views), np.int64)
+        _act_all(views, masks, actions)
+        return actions
+
+
+@jit
+def _act_all(views: Array, masks: Array, actions: Array) -> None:
+    for i in range(len(views)):
+        actions[i] = choose(views[i], masks[i])
+
+
+@jit
+def choose(view: Record, mask: Array) -> int:
+    """The action for one view and its mask [31]: claim, exchange, close, announce, else a card."""
+    if mask[CLAIM] and view.points[view.seat] >= view.target:
+        return CLAIM
+    if mask[EXCHANGE]:
+        return EXCHANGE
+    if mask[CLOSE] and counts_on_66(view):
+        return CLOSE
+    announcement = best_announcement(mask, view.trump)
+    return announcement if announcement >= 0 else best_card(view, cards_allowed(mask))
+
+
+@jit
+def best_card(view: Record, cards: int) -> int:
+    """The card of the highest score, among equals the one of the lowest id."""
+    if cards & (cards - 1) == 0:
+        return lowest_card(cards)
+    strict = engine.is_strict(view)
+    known = strict and hand_is_known(view)
+    best, best_score = -1, 0.0
+    while cards:
+        card = lowest_card(cards)
+        cards &= cards - 1
+        if known:
+            score = score_of_line(view, card)
+        elif strict:
+            score = score_in_closed_deal(view, card)
+        elif view.table < 0:
+            score = score_of_lead(view, card) - worth_keeping(view, card)
+        else:
+            score = score_of_reply(view, card) - worth_keeping(view, card)
+        if best < 0 or score > best_score:
+            best, best_score = card, score
+    return best
+
+
+# ---------------------------------------------------------------------------------------- open talon
+
+
+@jit
+def worth_keeping(view: Record, card: int) -> float:
+    """What a card is worth in the hand: trumps, high cards, marriages and hopes of one, the nine that exchanges."""
+    is_trump = card // NUM_RANKS == view.trump
+    value = 0.0
+    if is_trump:
+        value += TRUMP + TRUMP_PER_VALUE * CARD_VALUES[card]
+        # After this trick the talon is two cards smaller.
+        if card == engine.lowest_trump(view) and view.talon >= view.exchange_min_talon + 2:
+            value += NINE_PER_VALUE * CARD_VALUES[view.face_up]
+    elif CARD_VALUES[card] >= 10:
+        value += HIGH_CARD
+    partner = partner_of(card)
+    if partner >= 0:
+        if view.hand >> partner & 1:
+            value += TRUMP_PAIR if is_trump else PAIR
+        elif unseen_cards(view) >> partner & 1 or view.face_up == partner:
+            value += HOPE_PER_DRAW * view.talon + (TRUMP_HOPE if is_trump else 0.0)
+    return value
+
+
+@jit
+def score_of_lead(view: Record, card: int) -> float:
+    """Its points if it holds, minus them if the opponent takes it."""
+    value = float(CARD_VALUES[card])
+    taken = chance_taken(view, card)
+    if taken == 0 and points_of(view, view.seat) + value >= view.target:
+        return DECISIVE
+    return (1 - taken) * value - taken * (value + LOST_LEAD - face_up_to_loser(view))
+
+
+@jit
+def chance_taken(view: Record, card: int) -> float:
+    """Chance that the opponent takes this lead: always when he can if it is a ten or ace, else sometimes."""
+    heavy = CARD_VALUES[card] >= 10
+    taken = (1.0 if heavy else TAKES) * (1 - chance_of_none(view, higher_than(card)))
+    if card // NUM_RANKS != view.trump:
+        taken += (1 - taken) * (1.0 if heavy else TRUMPS) * (1 - chance_of_none(view, suit_cards(view.trump)))
+    return taken
+
+
+@jit
+def score_of_reply(view: Record, card: int) -> float:
+    """The points of the trick for or against; a trick that makes 66 decides, and the lead is worth more with a pair."""
+    me, led = int64(view.seat), int64(view.table)
+    value = float(CARD_VALUES[led] + CARD_VALUES[card])
+    if beats(card, led, view.trump):
+        if points_of(view, me) + value >= view.target:
+            value += DECISIVE
+        if pairs_in(int64(view.hand) & ~(1 << card)):
+            value += LEAD_WITH_PAIR
+        return value
+    if points_of(view, 1 - me) + value >= view.target:
+        value += DECISIVE
+    return face_up_to_loser(view) - value
+
+
+@jit
+def face_up_to_loser(view: Record) -> float:
+    """What losing this trick brings: in the last one before the talon is used up, the face-up trump."""
+    return FACE_UP_PER_VALUE * CARD_VALUES[view.face_up] if view.talon == 2 else 0.0
+
+
+# ------------------------------------------------------------------------------------------- closing
+
+
+@jit
+def counts_on_66(view: Record) -> bool:
+    """Do the tricks that one can cash after closing, with the marriages in hand, make 66 and a reserve?
+
+    Counted are the highest trumps, the trumps behind them if these draw all of the opponent's, and in every
+    other suit the highest cards, as far as they are likely not to be trumped.
+    """
+    trump, hand, theirs = int64(view.trump), int64(view.hand), can_hold(view)
+    points = points_of(view, view.seat) + worth_of_pairs(view)
+    tops = top_cards(hand, theirs, trump)
+    drawing = 0
+    while tops:
+        points += CARD_VALUES[lowest_card(tops)] + REPLY
+        tops &= tops - 1
+        drawing += 1
+    drawn = chance_of_at_most(view, suit_cards(trump), drawing)
+    rest = hand & suit_cards(trump) & ~top_cards(hand, theirs, trump)
+    while rest:
+        points += drawn * LONG_TRUMP
+        rest &= rest - 1
+    for suit in range(NUM_SUITS):
+        tops = top_cards(hand, theirs, suit) if suit != trump else 0
+        round_of_suit = 0
+        while tops:
+            card = lowest_card(tops)  # which one goes first makes little difference
+            tops &= tops - 1
+            trumped = (1 - drawn) * chance_of_at_most(view, suit_cards(suit), round_of_suit)
+            points += (1 - trumped) * (CARD_VALUES[card] + REPLY)
+            round_of_suit += 1
+    return bool(points >= view.target + RESERVE)
+
+
+@jit
+def worth_of_pairs(view: Record) -> float:
+    """Points of the marriages in hand."""
+    pairs, points = pairs_in(int64(view.hand)), 0.0
+    while pairs:
+        points += view.trump_marriage if lowest_card(pairs) // NUM_RANKS == view.trump else view.marriage
+        pairs &= pairs - 1
+    return points
+
+
+@jit
+def top_cards(hand: int, theirs: int, suit: int) -> int:
+    """The cards of ``hand`` in this suit that are higher than all of ``theirs`` in it."""
+    tops = hand & suit_cards(suit)
+    rest = tops
+    while rest:
+        card = lowest_card(rest)
+        rest &= rest - 1
+        if theirs & higher_than(card):
+            tops ^= 1 << card
+    return tops
+
+
+# -------------------------------------------------------------------------------------- strict phase
+
+
+@jit
+def score_of_line(view: Record, card: int) -> float:
+    """The hands are known: what the deal brings if this card is played and the rest is played out."""
+    hand, theirs = int64(view.hand) & ~(1 << card), can_hold(view)
+    if view.table < 0:
+        return play_out(view, hand, theirs, 0, card, -1)
+    return play_out(view, theirs, hand, 1, int64(view.table), card)
+
+
+@jit
+def score_in_closed_deal(view: Record, card: int) -> float:
+    """A lead that cannot be beaten first, the highest of them; else by its points and the chance that it holds.
+
+    The follower's cards all win or all lose, so he plays the cheapest.
+    """
+    value = float(CARD_VALUES[card])
+    if view.table >= 0:
+        return -value
+    holds = chance_of_none(view, higher_than(card))
+    if card // NUM_RANKS != view.trump:
+        no_suit, no_trump = chance_of_none(view, suit_of(card)), chance_of_none(view, suit_cards(view.trump))
+        holds = max(0.0, holds - no_suit * (1 - no_trump))
+    return holds * (value + 1) - (1 - holds) * (value + LOST_LEAD) + (DECISIVE if holds == 1 else 0.0)

@@ -1,0 +1,79 @@
+"""net: a trained network as an agent, ``net:PATH`` for a checkpoint or for the newest one of a run."""
+
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from santase_env.compiled import Array, jit
+from santase_env.observation import encode_batch, real_actions
+from santase_env.rng import mix
+
+from .checkpoint import load_network
+from .network import PolicyValueNet, masked_log_softmax
+
+BLOCK = 512
+"""Rows that go through the network at once, always exactly so many: matrix products of another shape may round
+differently, and a decision must not depend on how many others are taken beside it."""
+
+
+class NetPolicy:
+    """Plays by a PolicyValueNet: the most likely action, or with mode="sample" one drawn from its policy.
+
+    ``rules`` names the rules it was trained under, so that evaluation can say when it plays others.
+    """
+
+    def __init__(
+        self,
+        network: PolicyValueNet,
+        *,
+        canonical_suits: bool,
+        rules: str = "",
+        mode: Literal["best", "sample"] = "best",
+    ) -> None:
+        if mode not in ("best", "sample"):
+            raise ValueError(f"mode must be 'best' or 'sample', not {mode!r}")
+        self.network = network
+        self.canonical_suits = canonical_suits
+        self.rules = rules
+        self.mode = mode
+
+    def act(self, views: Array, masks: Array, keys: Array) -> Array:
+        """views [B], masks [B, 31], keys [B] -> actions [B]."""
+        observations, mask = encode_batch(views, masks, self.canonical_suits)
+        scores = masked_log_softmax(self._logits(observations), torch.from_numpy(mask).bool()).numpy()
+        if self.mode == "sample":
+            scores = scores + _gumbel(keys, scores.shape[1])
+        actions = scores.argmax(axis=1)
+        return real_actions(views, actions) if self.canonical_suits else actions
+
+    @torch.inference_mode()
+    def _logits(self, observations: Array) -> torch.Tensor:
+        """Logits [B, 31] of observations [B, D], block by block."""
+        count = len(observations)
+        blocks = -(-count // BLOCK)
+        padded = torch.zeros((blocks * BLOCK, observations.shape[1]))
+        padded[:count] = torch.from_numpy(observations)
+        return torch.cat([self.network(block)[0] for block in padded.reshape(blocks, BLOCK, -1)])[:count]
+
+
+def _gumbel(keys: Array, columns: int) -> Array:
+    """Gumbel noise [B, columns] from keys [B] alone, so that a row does not depend on its neighbours."""
+    uniform = np.empty((len(keys), columns))
+    _fill_uniform(keys, uniform)
+    noise: Array = -np.log(-np.log(uniform))
+    return noise
+
+
+@jit
+def _fill_uniform(keys: Array, uniform: Array) -> None:
+    for i in range(len(keys)):
+        for column in range(uniform.shape[1]):
+            uniform[i, column] = (float(mix(keys[i], column) >> np.uint64(11)) + 0.5) / 2.0**53
+
+
+def load_net(path: str, mode: Literal["best", "sample"] = "best") -> NetPolicy:
+    """The agent ``net:PATH`` or ``net:PATH,mode=sample``."""
+    network, meta = load_network(path)
+    meta_rules: Any = meta["rules"]
+    return NetPolicy(network, canonical_suits=meta["canonical_suits"], rules=meta_rules, mode=mode)

@@ -1,0 +1,148 @@
+"""Networks as agents, and the checkpoints they come from."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from santase_agents.checkpoint import CheckpointError, find_checkpoint, load_network, save_checkpoint
+from santase_agents.net import NetPolicy
+from santase_agents.network import PolicyValueNet, masked_log_softmax, sample_actions
+
+from santase_env import SantaseVectorEnv, load_policy, sample_state, view_of
+from santase_env.compiled import Array
+from santase_env.policy import random_action
+
+META = {
+    "rules": "classic",
+    "canonical_suits": True,
+    "network": {"kind": "mlp", "hidden": [16]},
+    "config": {},
+    "update": 1,
+    "step": 10,
+}
+
+
+def checkpoint(folder: Path, seed: int = 0) -> PolicyValueNet:
+    torch.manual_seed(seed)
+    network = PolicyValueNet((16,))
+    with torch.no_grad():
+        network.head.weight.mul_(300)  # opinions strong enough to differ
+    save_checkpoint(folder, META, network.state_dict())
+    return network
+
+
+def positions(count: int = 300, steps: int = 9, seed: int = 1) -> tuple[SantaseVectorEnv, Array, Array, Array]:
+    env = SantaseVectorEnv(count, "classic")
+    env.reset(seed=seed)
+    for t in range(steps):
+        masks = env.masks()
+        env.step(np.array([random_action(masks[i], np.uint64(1000 * t + i)) for i in range(count)]))
+    return env, env.views(), env.masks(), np.arange(count, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("mode", ["best", "sample"])
+def test_a_decision_does_not_depend_on_its_neighbours(tmp_path: Path, mode: str) -> None:
+    checkpoint(tmp_path / "c")
+    policy = load_policy(f"net:{tmp_path / 'c'},mode={mode}")
+    _, views, masks, keys = positions(700)
+    together = policy.act(views, masks, keys)
+    assert masks[np.arange(700), together].all()
+    backwards = policy.act(views[::-1], masks[::-1], keys[::-1])[::-1]
+    assert np.array_equal(together, backwards)
+    for i in range(40):
+        row = slice(i, i + 1)
+        assert policy.act(views[row], masks[row], keys[row])[0] == together[i]
+
+
+def test_it_acts_on_the_view_alone(tmp_path: Path) -> None:
+    """rlcard 297: the observation saw hidden cards."""
+    checkpoint(tmp_path / "c")
+    policy = load_policy(f"net:{tmp_path / 'c'}")
+    env, views, masks, keys = positions()
+    worlds = [sample_state(views[i], 99 + i) for i in range(len(views))]
+    assert any(world.hands.tolist() != state.hands.tolist() for world, state in zip(worlds, env.states, strict=True))
+    again = np.array([view_of(world, int(world.player)) for world in worlds], views.dtype)
+    assert np.array_equal(policy.act(views, masks, keys), policy.act(again, masks, keys))
+
+
+def test_sampling_follows_the_policy(tmp_path: Path) -> None:
+    network = checkpoint(tmp_path / "c")
+    policy = NetPolicy(network, canonical_suits=False, mode="sample")
+    _, views, masks, _ = positions(1)
+    count = 4000
+    drawn = policy.act(np.repeat(views, count), np.repeat(masks, count, axis=0), np.arange(count, dtype=np.uint64))
+    scores = masked_log_softmax(policy._logits(_observation(views)), torch.from_numpy(masks).bool())
+    expected = scores.detach().exp().numpy()[0]
+    np.testing.assert_allclose(np.bincount(drawn, minlength=31) / count, expected, atol=0.03)
+
+
+def _observation(views: Array) -> Array:
+    from santase_env.observation import encode_batch
+
+    return encode_batch(views, np.zeros((len(views), 31), np.int8))[0]
+
+
+def test_masked_actions_have_no_probability_and_no_nan() -> None:
+    """acme 87, open_spiel 845: minus infinity times zero, and masks that let illegal moves through."""
+    logits = torch.full((4, 31), 1e30)
+    logits[:, 3] = -1e30
+    mask = torch.zeros(4, 31, dtype=torch.bool)
+    mask[:, 3] = True
+    scores = masked_log_softmax(logits.clamp(-1e4, 1e4), mask)
+    assert scores[:, 3].tolist() == [0.0] * 4
+    assert (-(scores.exp() * scores).sum(dim=1)).tolist() == [0.0] * 4
+    assert sample_actions(scores, torch.Generator().manual_seed(0)).tolist() == [3] * 4
+
+
+def test_an_empty_mask_is_refused_with_a_sentence() -> None:
+    """entity-neural-network 186: an opaque crash on an all-zero mask."""
+    with pytest.raises(ValueError, match="all zero"):
+        masked_log_softmax(torch.zeros(2, 31), torch.tensor([[True] * 31, [False] * 31]))
+
+
+def test_a_saved_network_is_the_same_again(tmp_path: Path) -> None:
+    network = checkpoint(tmp_path / "c")
+    loaded, meta = load_network(tmp_path / "c")
+    assert meta["rules"] == "classic"
+    assert all(torch.equal(a, b) for a, b in zip(network.parameters(), loaded.parameters(), strict=True))
+
+
+def test_a_run_stands_for_its_newest_whole_checkpoint(tmp_path: Path) -> None:
+    for number in (2, 10):
+        checkpoint(tmp_path / "checkpoints" / f"update-{number:08d}")
+    (tmp_path / "checkpoints" / ".update-00000011.partial").mkdir()
+    (tmp_path / "checkpoints" / "update-00000012").mkdir()
+    assert find_checkpoint(tmp_path).name == "update-00000010"
+
+
+def test_missing_broken_and_foreign_checkpoints_give_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="there is no checkpoint"):
+        load_policy(f"net:{tmp_path / 'nothing'}")
+    checkpoint(tmp_path / "c")
+    (tmp_path / "c" / "model.safetensors").write_bytes(b"short")
+    with pytest.raises(CheckpointError, match="cannot read"):
+        load_network(tmp_path / "c")
+    checkpoint(tmp_path / "other")
+    path = tmp_path / "other" / "checkpoint.json"
+    meta = json.loads(path.read_text())
+    path.write_text(json.dumps({**meta, "network": {"hidden": [8]}}))
+    with pytest.raises(CheckpointError, match="do not fit"):
+        load_network(tmp_path / "other")
+    path.write_text(json.dumps({**meta, "layout": {"version": 0, "size": 188}}))
+    with pytest.raises(CheckpointError, match=r"layout \{'version': 0, 'size': 188\}, but this version writes"):
+        load_network(tmp_path / "other")
+    path.write_text(json.dumps({**meta, "format": 99}))
+    with pytest.raises(CheckpointError, match="not a checkpoint of format"):
+        load_network(tmp_path / "other")
+
+
+def test_no_pickle_is_ever_read(tmp_path: Path) -> None:
+    """SB3 1852, sample-factory 313: unsafe loading of pickled weights."""
+    sources = Path(__file__).parents[2]
+    for package in ("santase_env", "agents", "training"):
+        for file in (sources / package).rglob("*.py"):
+            text = file.read_text()
+            assert "torch.load" not in text, file
+            assert "import pickle" not in text, file

@@ -1,0 +1,300 @@
+"""The command ``santase``: train, evaluate, plot, replay.
+
+Every command loads only what it needs. What a person did wrong is one sentence on stderr and exit code 2; a
+traceback is a fault of ours.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .evaluate import Result
+
+EXTRAS = {"train": ("torch", "tensorboard", "tyro", "rich", "matplotlib", "safetensors", "scipy", "yaml")}
+"""Modules that only an extra of the package installs."""
+
+WRONG_INPUT = 2
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+class UsageError(Exception):
+    """Something that the person at the keyboard can put right; the message is one sentence."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``santase`` with these arguments (by default the process's) and return the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except UsageError as error:
+        return _complain(str(error), WRONG_INPUT)
+    except ModuleNotFoundError as error:
+        module = (error.name or "").split(".")[0]
+        extra = next((extra for extra, modules in EXTRAS.items() if module in modules), None)
+        if extra is None:
+            raise
+        return _complain(f"this needs {module}: pip install 'santase[{extra}]'", WRONG_INPUT)
+    except KeyboardInterrupt:
+        return _complain("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader has gone; nothing more may be written, not even when the interpreter ends.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except SystemExit as end:  # of argparse after --help, and of the trainer's parser
+        if isinstance(end.code, str):
+            return _complain(end.code, WRONG_INPUT)
+        return end.code or 0
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    if arguments[:1] == ["train"]:
+        from .train import main as train
+
+        return train(arguments[1:])
+    options = _parser().parse_args(arguments)
+    if options.version:
+        from santase_env import __version__
+
+        print(f"santase {__version__}")
+        return 0
+    if options.command is None:
+        raise UsageError("give a command: train, evaluate, plot or replay (santase --help)")
+    run: Callable[[argparse.Namespace], int] = options.run
+    return run(options)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="santase", description="Santase (Sixty-six) for reinforcement-learning research.")
+    parser.add_argument("--version", action="store_true", help="print the version")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    train = commands.add_parser("train", help="train an agent by self-play")
+    train.set_defaults(run=lambda _: _run(["train"]))
+
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="measure agents against each other",
+        description="Duplicate play: every deal is played twice with the seats exchanged, and the pair is the sample.",
+    )
+    evaluate.add_argument("agents", nargs="+", metavar="AGENT", help="such as random, greedy, heuristic or net:PATH")
+    evaluate.add_argument("--deals", type=int, default=4000, help="deals played, two per pair (default: %(default)s)")
+    evaluate.add_argument(
+        "--rules", default="online,false_claim=illegal", help="a preset, then field=value (default: %(default)s)"
+    )
+    evaluate.add_argument("--seed", type=int, default=0, help="of the deals and of the agents (default: %(default)s)")
+    evaluate.add_argument("--json", action="store_true", help="print one line of JSON instead of a table")
+    evaluate.set_defaults(run=_evaluate)
+
+    plot = commands.add_parser(
+        "plot",
+        help="draw learning curves",
+        description="Learning curves to PNG and SVG. Runs whose configs differ in the seed only become a band, as far "
+        "as all of them reach.",
+    )
+    plot.add_argument("runs", nargs="+", metavar="RUN", help="folder of a training run")
+    plot.add_argument("--out", metavar="DIR", help="folder for the pictures (default: the run; of several, around it)")
+    plot.add_argument(
+        "--smooth",
+        type=int,
+        metavar="N",
+        help="show training quantities as means of N updates (default: a fiftieth of them; 1: as they are)",
+    )
+    plot.set_defaults(run=_plot)
+
+    replay = commands.add_parser(
+        "replay",
+        help="check deal records and print what happened",
+        description="Replay one deal record, a list of them or a match; prints steps and results as JSON.",
+    )
+    replay.add_argument("file", metavar="FILE.json", help="the record or records")
+    replay.set_defaults(run=_replay)
+    return parser
+
+
+# ------------------------------------------------------------------------------------------- evaluate
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    from santase_env.policy import load_policy
+    from santase_env.rng import check_seed
+    from santase_env.rules import Rules
+
+    from .evaluate import AgentError, check_deals, evaluate_all, rules_notes
+
+    if len(options.agents) < 2:
+        raise UsageError(f"give at least two agents to evaluate, not only {options.agents[0]}")
+    try:
+        rules = Rules.of(options.rules)
+        seed = check_seed(options.seed)
+        deals = check_deals(options.deals)
+        agents = [load_policy(spec) for spec in options.agents]
+    except (ValueError, OSError) as error:
+        raise UsageError(_sentence(error)) from None
+    notes = rules_notes(list(zip(options.agents, agents, strict=True)), rules)
+    pairings = len(agents) * (len(agents) - 1) // 2
+    with _progress(deals * pairings, shown=not options.json) as advance:
+        try:
+            results = evaluate_all(agents, deals, rules, seed, names=options.agents, progress=advance)
+        except AgentError as error:
+            raise UsageError(str(error)) from None
+    for note in notes:
+        print(f"santase: {note}", file=sys.stderr)
+    if options.json:
+        print(json.dumps({**_as_json(options.agents, results), "notes": notes}))
+    else:
+        _show(options.agents, results)
+    return 0
+
+
+def _as_json(agents: Sequence[str], results: "Sequence[Result]") -> dict[str, Any]:
+    if len(results) == 1:
+        return results[0].to_json()
+    by_pair = _both_ways(len(agents), results)
+    matrix = [[by_pair[i, j][0] if i != j else None for j in range(len(agents))] for i in range(len(agents))]
+    return {
+        "agents": list(agents),
+        "matrix": matrix,
+        "results": [result.to_json() for result in results],
+        "deals": results[0].deals,
+        "rules": results[0].rules,
+        "seed": results[0].seed,
+    }
+
+
+def _both_ways(count: int, results: "Sequence[Result]") -> dict[tuple[int, int], tuple[float, float, float, float]]:
+    """(mean, half interval, deals won, matches won) of agent i against agent j, for both orders."""
+    pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
+    cells = {}
+    for (i, j), result in zip(pairs, results, strict=True):
+        half = (result.ci95[1] - result.ci95[0]) / 2
+        cells[i, j] = (result.mean, half, result.deals_won, result.matches_won)
+        cells[j, i] = (0.0 - result.mean, half, result.deals_lost, 1 - result.matches_won)
+    return cells
+
+
+def _show(agents: Sequence[str], results: "Sequence[Result]") -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    # A pipe has no width; the table needs what it needs.
+    console = Console(width=None if sys.stdout.isatty() else 1000, highlight=False, markup=False)
+    table = Table(box=SIMPLE_HEAD)
+    first = results[0]
+    if len(results) == 1:
+        half = (first.ci95[1] - first.ci95[0]) / 2
+        table.add_column(f"{first.a} against {first.b}")
+        table.add_column()
+        table.add_row("game points per deal", f"{first.mean:+.3f} ± {half:.3f}")
+        table.add_row("deals won", f"{first.deals_won:.1%}")
+        table.add_row("deals lost", f"{first.deals_lost:.1%}")
+        table.add_row("matches won", f"{first.matches_won:.1%}")
+    else:
+        table.add_column("row against column")
+        cells = _both_ways(len(agents), results)
+        for agent in agents:
+            table.add_column(agent, justify="right")
+        for i, agent in enumerate(agents):
+            table.add_row(agent, *(_cell(cells[i, j]) if i != j else "" for j in range(len(agents))))
+    console.print(table)
+    each = " each pairing" if len(results) > 1 else ""
+    console.print(f" {first.deals:,} deals{each}, every one from both seats; rules {first.rules}; seed {first.seed}")
+    if len(results) > 1:
+        console.print(" in each cell: game points per deal ± 95% interval, then deals won, matches won")
+    else:
+        console.print(" ±: 95% interval")
+
+
+def _cell(cell: tuple[float, float, float, float]) -> str:
+    mean, half, deals, matches = cell
+    return f"{mean:+.3f} ± {half:.3f}\n{deals:.1%}, {matches:.1%}"
+
+
+def _progress(total: int, shown: bool) -> AbstractContextManager[Callable[[int], None] | None]:
+    """A progress bar on stderr where a person looks at it; gives what to call with the number of deals done."""
+    return _progress_bar(total) if shown and sys.stderr.isatty() else nullcontext(None)
+
+
+@contextmanager
+def _progress_bar(total: int) -> "Iterator[Callable[[int], None]]":
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("deals"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("deals", total=total)
+        yield lambda done: bar.advance(task, done)
+
+
+# ---------------------------------------------------------------------------------------- plot, replay
+
+
+def _plot(options: argparse.Namespace) -> int:
+    from .log import LogError
+    from .plot import plot_runs
+
+    if options.smooth is not None and options.smooth < 1:
+        raise UsageError(f"--smooth must be at least 1, not {options.smooth}")
+    try:
+        paths = plot_runs(options.runs, options.out, options.smooth)
+    except LogError as error:
+        raise UsageError(str(error)) from None
+    for path in paths:
+        print(path)
+    return 0
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from santase_env.record import RecordError, read_records, replay
+
+    try:
+        result = replay(read_records(options.file))
+    except RecordError as error:
+        message = str(error)
+        raise UsageError(message if options.file in message else f"{options.file}: {message}") from None
+    print(_json_text(result))
+    return 0
+
+
+def _json_text(value: Any, indent: int = 0, width: int = 120) -> str:
+    """JSON with whatever fits on a line on one line."""
+    text = json.dumps(value, ensure_ascii=False)
+    if indent + len(text) <= width or not isinstance(value, dict | list):
+        return text
+    inner = " " * (indent + 2)
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key)}: {_json_text(item, indent + 2, width)}" for key, item in value.items()]
+    else:
+        parts = [_json_text(item, indent + 2, width) for item in value]
+    opening, closing = ("{", "}") if isinstance(value, dict) else ("[", "]")
+    return f"{opening}\n{inner}" + f",\n{inner}".join(parts) + f"\n{' ' * indent}{closing}"
+
+
+def _sentence(error: ValueError | OSError) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"cannot read {error.filename}: {error.strerror}"
+    return " ".join(str(error).split())
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"santase: {message}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""Settings of a training run: typed defaults, and YAML files that say only what differs from them."""
+
+import dataclasses
+import difflib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_origin, get_type_hints
+
+import tyro
+import yaml
+
+from santase_env.rules import Rules
+
+
+class ConfigError(ValueError):
+    """A setting that is unknown or impossible; the message names it."""
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """Masked PPO self-play. Steps are actions of one player, forced ones included."""
+
+    rules: str = "online,false_claim=illegal"
+    """Rules of the game."""
+    seed: int = 1
+    """Of everything: deals, initial weights, sampling, minibatches."""
+    total_steps: int = 10_000_000
+    """Steps after which training ends; learning rate and entropy bonus fall to their last value over them."""
+
+    num_envs: int = 1024
+    """Games side by side."""
+    rollout: int = 32
+    """Decisions per game and update."""
+    epochs: int = 2
+    """Passes over the decisions of an update."""
+    minibatch: int = 1024
+    """Decisions per gradient step. Small ones paid: 4,096 at the same rate was clearly weaker."""
+    learning_rate: float = 2e-3
+    """Adam's, at the start; it falls linearly to 0."""
+    clip: float = 0.2
+    """PPO's bound on the probability ratio."""
+    discount: float = 1.0
+    """Gamma, per decision. A deal is short and has one reward, so nothing is discounted."""
+    trace: float = 0.95
+    """Lambda of the generalised advantage estimates."""
+    value_coefficient: float = 0.5
+    """Weight of the squared value error."""
+    entropy_start: float = 0.05
+    """Weight of the entropy bonus at the start, falling linearly."""
+    entropy_end: float = 0.005
+    """... and at the end."""
+    max_gradient_norm: float = 0.5
+    """Gradients are scaled down to this norm."""
+    reward_scale: float = 1 / 3
+    """Game points times this are the reward, so that returns lie in [-1, 1]."""
+
+    hidden: tuple[int, ...] = (256, 256)
+    """Widths of the ReLU layers that policy and value share."""
+    canonical_suits: bool = True
+    """Rename suits so that trumps come first: nothing has to be learned four times."""
+
+    pool_share: float = 0.2
+    """Share of deals in which one seat is played by a frozen past self."""
+    pool_size: int = 8
+    """Past selves kept."""
+    pool_every: int = 20
+    """Updates between two of them."""
+
+    opponents: tuple[str, ...] = ("random", "greedy", "heuristic")
+    """Baselines for evaluation while it trains."""
+    evaluate_every: int = 500_000
+    """Steps between evaluations."""
+    evaluate_deals: int = 2000
+    """Deals per baseline then."""
+    final_deals: int = 10_000
+    """Deals per baseline after the last update."""
+    checkpoint_every: int = 1_000_000
+    """Steps between checkpoints."""
+    keep_checkpoints: int = 3
+    """Newest checkpoints that are kept."""
+
+    threads: int = 0
+    """Threads of torch; 0: as many as a short probe finds fastest."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Of matrix products in training; auto takes bfloat16 where the processor has instructions for it.
+    Logits and losses are float32 always."""
+    expected: Annotated[dict[str, float], tyro.conf.Suppress] = field(default_factory=dict)
+    """Game points per deal that this config reached against each baseline, printed beside what a run reached."""
+
+    def __post_init__(self) -> None:
+        Rules.of(self.rules)
+        positive = "total_steps num_envs rollout epochs minibatch pool_every evaluate_every evaluate_deals final_deals"
+        for name in (*positive.split(), "checkpoint_every", "keep_checkpoints", "learning_rate", "reward_scale"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"{name} must be above 0, not {getattr(self, name)}")
+        for name in ("pool_share", "discount", "trace"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} must lie between 0 and 1, not {getattr(self, name)}")
+        if not 0 <= self.seed < 2**31:
+            raise ConfigError(f"seed must lie between 0 and 2**31 - 1, not {self.seed}")
+        if not self.hidden or min(self.hidden) < 1:
+            raise ConfigError(f"hidden must be some positive widths, not {self.hidden}")
+        for name in ("evaluate_deals", "final_deals"):
+            if getattr(self, name) % 2 or getattr(self, name) < 4:
+                raise ConfigError(f"{name} must be an even number of at least 4, not {getattr(self, name)}")
+
+
+def load_config(path: str | Path) -> PPOConfig:
+    """The defaults with the changes of a YAML file; raises ConfigError that names an unknown or impossible key."""
+    try:
+        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values or {}, dict):
+        raise ConfigError(f"{path} must hold lines of the form key: value")
+    return config_from(values or {}, str(path))
+
+
+def config_from(values: dict[str, Any], where: str) -> PPOConfig:
+    """The defaults with these changes; ``where`` names their source in errors."""
+    hints = get_type_hints(PPOConfig)
+    changes = {}
+    for key, value in values.items():
+        if key not in hints:
+            close = difflib.get_close_matches(str(key), list(hints), n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise ConfigError(f"{where}: unknown key {key!r}{hint}")
+        changes[key] = _convert(key, value, hints[key], where)
+    try:
+        return PPOConfig(**changes)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def config_values(config: PPOConfig) -> dict[str, Any]:
+    """All fields as JSON holds them."""
+    values = dataclasses.asdict(config)
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+
+
+def _convert(key: str, value: Any, kind: Any, where: str) -> Any:
+    """``value`` as the field's type; YAML reads 2e-3 as a text and 1e7 as a float."""
+    try:
+        if kind is int and float(value) == int(float(value)) and not isinstance(value, bool):
+            return int(float(value))
+        if kind is float and not isinstance(value, bool):
+            return float(value)
+        if get_origin(kind) is tuple and isinstance(value, (list, tuple)):
+            item = int if key == "hidden" else str
+            if all(isinstance(entry, item) for entry in value):
+                return tuple(value)
+        if kind is str and isinstance(value, str):
+            return value
+        if kind is bool and isinstance(value, bool):
+            return value
+        if get_origin(kind) is dict and isinstance(value, dict):
+            return {str(name): float(number) for name, number in value.items()}
+        if get_origin(kind) is Literal and value in kind.__args__:
+            return value
+    except (TypeError, ValueError):
+        pass
+    raise ConfigError(f"{where}: {key} cannot be {value!r}; it is {_type_text(kind)}")
+
+
+def _type_text(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(kind.__args__)
+    return kind.__name__ if isinstance(kind, type) and get_origin(kind) is None else str(kind)

@@ -1,0 +1,291 @@
+"""Masked PPO by self-play: one network plays both seats (Schulman et al., 2017).
+
+The story of ``train``: decide in many games at once; put values and rewards into the frame of seat 0 and
+compute advantages; improve the network on every decision that it took itself; now and then freeze a past
+self, evaluate, save. Every random number is a function of (seed, update), so a resumed run equals an unbroken one.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from santase_agents.checkpoint import find_checkpoint, read_meta, read_tensors, save_checkpoint
+from santase_agents.net import NetPolicy
+from santase_agents.network import PolicyValueNet, masked_log_softmax, sample_actions
+from torch import Tensor, nn
+
+from santase_env.observation import OBSERVATION_SIZE
+from santase_env.policy import load_policy
+from santase_env.state import STATE
+from santase_env.vector import SantaseVectorEnv
+
+from .compute import autocast, resolve_precision, set_threads
+from .config import PPOConfig, config_values
+from .evaluate import Result, evaluate
+from .pool import Pool
+from .report import Reporter
+from .returns import fixed_seat_advantages
+from .run import RunError, StopFlag, check_resumable, has_checkpoint, prune_checkpoints
+
+
+class Rollout:
+    """Decisions of one update: T steps in each of N games, and what became of them."""
+
+    def __init__(self, steps: int, games: int) -> None:
+        self.observation = torch.zeros(steps, games, OBSERVATION_SIZE)
+        self.mask = torch.zeros(steps, games, 31, dtype=torch.bool)
+        self.action = torch.zeros(steps, games, dtype=torch.int64)
+        self.log_probability = torch.zeros(steps, games)
+        self.value = torch.zeros(steps, games)  # of the player to move
+        self.sign = torch.zeros(steps, games)  # +1 if seat 0 is to move, -1 if seat 1
+        self.reward = torch.zeros(steps, games)  # of seat 0
+        self.ends = torch.zeros(steps, games, dtype=torch.bool)
+        self.counted = torch.zeros(steps, games, dtype=torch.bool)  # decided by the learner, not by a past self
+        self.last_value = torch.zeros(games)  # in the frame of seat 0
+        self.steps_taken = 0
+
+
+@dataclass
+class Batch:
+    """All decisions of an update, [T * N] each, and the places of those that the learner took."""
+
+    rows: Tensor
+    observation: Tensor
+    mask: Tensor
+    action: Tensor
+    log_probability: Tensor
+    advantage: Tensor
+    target: Tensor
+
+
+class Trainer:
+    """Everything that a run carries from update to update, and that a checkpoint holds."""
+
+    def __init__(self, config: PPOConfig, run: Path) -> None:
+        self.config = config
+        self.run = run
+        self.precision = resolve_precision(config.precision)
+        self.env = SantaseVectorEnv(
+            config.num_envs, config.rules, canonical_suits=config.canonical_suits, skip_forced=True, copy=False
+        )
+        self.current, self.info = self.env.reset(seed=config.seed)
+        with torch.random.fork_rng():
+            torch.manual_seed(config.seed)
+            self.network = PolicyValueNet(config.hidden)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
+        self.pool = Pool(config.num_envs, config.pool_share, config.pool_size)
+        self.rollout = Rollout(config.rollout, config.num_envs)
+        self.update = 0
+        self.step = 0
+        self.seconds = 0.0
+
+    def train_update(self) -> dict[str, float]:
+        """One update: play, estimate, learn. Returns what the log shows."""
+        start = time.perf_counter()
+        self.update += 1
+        random = np.random.default_rng([self.config.seed, self.update])
+        generator = torch.Generator().manual_seed(int(random.integers(2**63)))
+        progress = min(self.step / self.config.total_steps, 1.0)
+        self.play(random, generator)
+        numbers = self.learn(self.estimate(), progress, generator)
+        if self.update % self.config.pool_every == 0:
+            self.pool.add(self.network)
+        self.step += self.rollout.steps_taken
+        seconds = time.perf_counter() - start
+        self.seconds += seconds
+        return {**numbers, "seconds": self.seconds, "steps_per_second": self.rollout.steps_taken / seconds}
+
+    @torch.inference_mode()
+    def play(self, random: np.random.Generator, generator: torch.Generator) -> None:
+        """Take ``rollout`` decisions in every game."""
+        rollout, pool, env = self.rollout, self.pool, self.env
+        rollout.steps_taken = 0
+        for t in range(self.config.rollout):
+            players = self.info["player"]
+            rollout.observation[t] = torch.from_numpy(self.current["observation"])
+            rollout.mask[t] = torch.from_numpy(self.current["action_mask"])
+            with autocast(self.precision):
+                logits, rollout.value[t] = self.network(rollout.observation[t])
+            log_probabilities = masked_log_softmax(logits, rollout.mask[t])
+            actions = sample_actions(log_probabilities, generator)
+            frozen = pool.frozen(players)
+            pool.act(frozen, rollout.observation[t], rollout.mask[t], actions, generator)
+            rollout.action[t] = actions
+            rollout.log_probability[t] = log_probabilities.gather(1, actions[:, None])[:, 0]
+            rollout.counted[t] = torch.from_numpy(~frozen)
+            rollout.sign[t] = torch.from_numpy(1.0 - 2.0 * players)
+            self.current, rewards, ends, _, self.info = env.step(actions.numpy())
+            rollout.reward[t] = torch.from_numpy(rewards[:, 0]) * self.config.reward_scale
+            rollout.ends[t] = torch.from_numpy(ends)
+            rollout.steps_taken += int(self.info["steps"].sum())
+            pool.bind(np.flatnonzero(ends), random)
+        with autocast(self.precision):
+            value = self.network(torch.from_numpy(self.current["observation"]))[1]
+        rollout.last_value = value * torch.from_numpy(1.0 - 2.0 * self.info["player"]).float()
+
+    def estimate(self) -> Batch:
+        """Advantages and value targets of the learner's decisions, back in the frame of who took them."""
+        rollout, config = self.rollout, self.config
+        advantage = torch.zeros_like(rollout.value)
+        fixed_seat_advantages(
+            rollout.reward.numpy(),
+            (rollout.value * rollout.sign).numpy(),
+            rollout.counted.numpy(),
+            rollout.ends.numpy(),
+            rollout.last_value.numpy(),
+            config.discount,
+            config.trace,
+            advantage.numpy(),
+        )
+        advantage *= rollout.sign
+        return Batch(
+            rollout.counted.flatten().nonzero()[:, 0],
+            rollout.observation.flatten(0, 1),
+            rollout.mask.flatten(0, 1),
+            rollout.action.flatten(),
+            rollout.log_probability.flatten(),
+            advantage.flatten(),
+            (advantage + rollout.value).flatten(),
+        )
+
+    def learn(self, batch: Batch, progress: float, generator: torch.Generator) -> dict[str, float]:
+        """``epochs`` passes over the batch in minibatches. Raises RunError when a loss is not a number."""
+        config = self.config
+        rate = config.learning_rate * (1 - progress)
+        entropy_weight = config.entropy_start + (config.entropy_end - config.entropy_start) * progress
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        own = batch.advantage[batch.rows]
+        gains = (batch.advantage - own.mean()) / (own.std() + 1e-8)
+        sums = torch.zeros(5)
+        count = 0
+        for rows in self.minibatches(batch.rows, generator):
+            with autocast(self.precision):
+                logits, value = self.network(batch.observation[rows])
+            log_probabilities = masked_log_softmax(logits, batch.mask[rows])
+            log_probability = log_probabilities.gather(1, batch.action[rows, None])[:, 0]
+            log_ratio = log_probability - batch.log_probability[rows]
+            ratio = log_ratio.exp()
+            gain = gains[rows]
+            clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
+            policy_loss = -torch.min(gain * ratio, gain * clipped).mean()
+            value_loss = (value - batch.target[rows]).square().mean()
+            entropy = -(log_probabilities.exp() * log_probabilities).sum(dim=1).mean()
+            loss = policy_loss + config.value_coefficient * value_loss - entropy_weight * entropy
+            self.optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(self.network.parameters(), config.max_gradient_norm)
+            self.optimizer.step()
+            with torch.no_grad():
+                kl = (ratio - 1 - log_ratio).mean()
+                clip_fraction = ((ratio - 1).abs() > config.clip).float().mean()
+                sums += torch.stack([policy_loss, value_loss, entropy, kl, clip_fraction])
+            count += 1
+        policy_loss, value_loss, entropy, kl, clip_fraction = (sums / count).tolist()
+        if not np.isfinite([policy_loss, value_loss, entropy]).all():
+            raise RunError(f"update {self.update}: the loss is not a number; lower learning_rate and resume")
+        unexplained = own.var() / (batch.target[batch.rows].var() + 1e-8)
+        return {
+            "policy_loss": policy_loss,
+            "value_loss": value_loss,
+            "entropy": entropy,
+            "kl": kl,
+            "clip_fraction": clip_fraction,
+            "explained_variance": 1 - float(unexplained),
+            "learning_rate": rate,
+            "entropy_weight": entropy_weight,
+            "decisions": len(own),
+        }
+
+    def minibatches(self, rows: Tensor, generator: torch.Generator) -> Iterator[Tensor]:
+        """Some of ``rows`` [B] for every minibatch of every epoch; sizes within an epoch differ by one at most."""
+        parts = max(1, round(len(rows) / self.config.minibatch))
+        for _ in range(self.config.epochs):
+            yield from rows[torch.randperm(len(rows), generator=generator)].tensor_split(parts)
+
+    def evaluate(self, opponent: str, deals: int) -> Result:
+        """Duplicate play of the most likely actions against a baseline; the deals are no training deals."""
+        policy = NetPolicy(self.network, canonical_suits=self.config.canonical_suits, rules=self.config.rules)
+        seed = self.config.seed + 2**40
+        return evaluate(policy, load_policy(opponent), deals, self.config.rules, seed, names=("net", opponent))
+
+    def save(self) -> Path:
+        """Write a checkpoint of this update, and drop the oldest ones."""
+        folder = self.run / "checkpoints" / f"update-{self.update:08d}"
+        meta = {
+            "algorithm": "ppo",
+            "rules": self.config.rules,
+            "canonical_suits": self.config.canonical_suits,
+            "network": {"kind": "mlp", "hidden": list(self.config.hidden)},
+            "config": config_values(self.config),
+            "update": self.update,
+            "step": self.step,
+            "seconds": self.seconds,
+        }
+        trainer = {"env.states": torch.from_numpy(self.env.states.view(np.uint8).copy()), **self.pool.tensors()}
+        for index, state in self.optimizer.state_dict()["state"].items():
+            trainer |= {f"adam.{index}.{key}": value for key, value in state.items()}
+        save_checkpoint(folder, meta, self.network.state_dict(), trainer)
+        prune_checkpoints(folder.parent, self.config.keep_checkpoints)
+        return folder
+
+    def restore(self, folder: Path) -> None:
+        """Take over a checkpoint, as if the run had never stopped."""
+        meta = read_meta(folder)
+        self.update, self.step, self.seconds = meta["update"], meta["step"], meta["seconds"]
+        self.network.load_state_dict(read_tensors(folder / "model.safetensors"))
+        saved = read_tensors(folder / "trainer.safetensors")
+        states: dict[int, dict[str, Tensor]] = {}
+        for key, value in saved.items():
+            if key.startswith("adam."):
+                _, index, name = key.split(".")
+                states.setdefault(int(index), {})[name] = value
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": states})
+        self.pool.restore(saved, self.network)
+        self.current, self.info = self.env.load_states(saved["env.states"].numpy().view(STATE))
+
+
+def train(config: PPOConfig, run: Path, max_updates: int | None = None) -> bool:
+    """Train, or go on training, in the folder ``run``; returns whether the run is complete.
+
+    Stops early after ``max_updates`` updates in all, or by Ctrl-C, with a checkpoint from which the same
+    command goes on. Raises RunError or CheckpointError with one sentence when that is impossible.
+    """
+    run.mkdir(parents=True, exist_ok=True)
+    threads = set_threads(config.threads, config.hidden, config.minibatch)
+    trainer = Trainer(config, run)
+    if has_checkpoint(run):
+        folder = find_checkpoint(run)
+        check_resumable(config, read_meta(folder), folder)
+        trainer.restore(folder)
+    (run / "config.json").write_text(json.dumps(config_values(config), indent=1) + "\n", encoding="utf-8")
+
+    with Reporter(trainer.run, config, trainer.step, threads, trainer.precision) as report, StopFlag() as stop:
+        if trainer.step == 0:
+            evaluate_all(trainer, report, config.evaluate_deals)
+        while trainer.step < config.total_steps:
+            if stop.requested or (max_updates is not None and trainer.update >= max_updates):
+                trainer.save()
+                return False
+            before = trainer.step
+            report.train(trainer.update + 1, trainer.train_update(), trainer.step)
+            if trainer.step // config.evaluate_every > before // config.evaluate_every:
+                evaluate_all(trainer, report, config.evaluate_deals)
+            if trainer.step // config.checkpoint_every > before // config.checkpoint_every:
+                trainer.save()
+        trainer.save()
+        results = evaluate_all(trainer, report, config.final_deals)
+    (run / "result.json").write_text(json.dumps([r.to_json() for r in results], indent=1) + "\n", encoding="utf-8")
+    return True
+
+
+def evaluate_all(trainer: Trainer, report: Reporter, deals: int) -> list[Result]:
+    """Duplicate play against every baseline, into the log."""
+    results = [trainer.evaluate(opponent, deals) for opponent in trainer.config.opponents]
+    for result in results:
+        report.evaluation(result, trainer.step)
+    return results
