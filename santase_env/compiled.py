@@ -34,12 +34,13 @@ def jit(function: Function) -> Function:
     """Compile ``function`` on its first call and keep the machine code on disk.
 
     numba's cache notices a change of the function's own file only, so a changed rule would leave the loops
-    that inlined it stale. The stamp of a cached function here covers every file of this package and of
-    the function's own folder.
+    that inlined it stale. The stamp of a cached function here covers every file of this package, of the
+    function's own folder, and of the folders of compiled functions that its module imports.
     """
     dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     cache_file = dispatcher._cache._cache_file
-    folders = {Path(__file__).parent, Path(function.__code__.co_filename).parent}
+    used = [getattr(value, "py_func", None) for value in function.__globals__.values()]
+    folders = {Path(code.__code__.co_filename).parent for code in (jit, function, *used) if code is not None}
     cache_file._source_stamp = (cache_file._source_stamp, *(_folder_stamp(folder) for folder in sorted(folders)))
     compiled: Function = dispatcher
     return compiled

@@ -15,7 +15,7 @@ from .cards import CARD_TEXTS, NUM_RANKS, RANKS, SUITS, VALUES
 from .observation import LAYOUT, LAYOUT_VERSION, OBSERVATION_SIZE
 from .rules import PRESETS, Rules
 from .state import REASONS
-from .vector import FINAL
+from .vector import FINAL, STEP
 
 FILE = Path("docs/reference.md")
 
@@ -110,7 +110,7 @@ def _observation() -> list[str]:
 
 
 def _infos() -> list[str]:
-    rows = [(f"`{key}`", _shape(shape), FINAL_MEANINGS[key]) for key, shape in FINAL.items()]
+    rows = [(f"`{key}`", _shape(STEP[key].shape), FINAL_MEANINGS[key]) for key in FINAL]
     comments = dict(re.findall(r'\("(\w+)", np\.\w+\),  # (.*)', inspect.getsource(duel)))
     pettingzoo = [line.split(None, 1) for line in _indented(aec.__doc__ or "", "Infos.")]
     return [

@@ -14,13 +14,13 @@ from . import engine
 from .actions import ACTION_TEXTS, NUM_ACTIONS
 from .batch import apply_all, new_games, opener_of, views_to_move
 from .cards import NUM_CARDS
-from .compiled import Array, Record, jit
+from .compiled import Array, Record, jit, lowest_bit
 from .observation import OBSERVATION_SIZE, real_action
 from .policy import Policy, load_policy
 from .rng import mix
 from .rules import Rules
 from .state import new_states
-from .vector import ILLEGAL_STAKE, check_episode, only_action, reward_of, show
+from .vector import ILLEGAL_STAKE, check_episode, reward_of, show
 from .view import VIEW
 
 INFO: list[tuple[str, type]] = [
@@ -178,7 +178,7 @@ def wait_for_choice(states: Array, duels: Array, rows: Array, match: bool) -> Ar
             if bits & (bits - 1):
                 waiting[k] = True
                 break
-            engine.advance(state, only_action(bits))
+            engine.advance(state, lowest_bit(bits))
     return waiting
 
 

@@ -14,9 +14,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from .actions import CLAIM, NUM_ACTIONS
-from .compiled import Array, jit
+from .compiled import Array, int64, jit
 from .observation import encode_batch, real_actions
-from .rng import below, mix
+from .rng import mix, random_element
 
 ENTRY_POINTS = "santase.agents"
 """Packages add agents by entry points of this group: name = "module:factory"."""
@@ -58,16 +58,10 @@ def _act_randomly(views: Array, masks: Array, keys: Array, any_claim: bool, acti
 @jit
 def random_action(mask: Array, key: np.uint64) -> int:
     """One of the actions whose entry in ``mask`` is not 0, each equally likely; all randomness is ``key`` (uint64)."""
-    count = 0
+    bits = 0
     for action in range(len(mask)):
-        count += mask[action] != 0
-    choice = below(mix(key, 0), count)
-    for action in range(len(mask)):
-        if mask[action] != 0:
-            if choice == 0:
-                return action
-            choice -= 1
-    return -1
+        bits |= int64(mask[action] != 0) << action
+    return random_element(bits, mix(key, 0))
 
 
 class ObservationPolicy:

@@ -8,7 +8,7 @@ import secrets
 
 import numpy as np
 
-from .compiled import Array, int64, jit
+from .compiled import Array, bit_count, int64, jit, lowest_bit
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -29,6 +29,15 @@ def mix(key: np.uint64, counter: int) -> np.uint64:
 def below(bits: np.uint64, count: int) -> int:
     """An integer in [0, count) from 64 random bits, by their upper half (bias under count / 2**32)."""
     return int64(((bits >> _32) * np.uint64(count)) >> _32)
+
+
+@jit
+def random_element(bits: int, randomness: np.uint64) -> int:
+    """One element of a set that is not empty, each equally likely, from 64 random bits."""
+    rest = bits
+    for _ in range(below(randomness, bit_count(bits))):
+        rest &= rest - 1
+    return int64(lowest_bit(rest))
 
 
 @jit

@@ -201,6 +201,7 @@ RULES_FIELDS: list[tuple[str, type] | tuple[str, type, tuple[int, ...]]] = [
     ("false_claim", np.int8),
     ("failed_close", np.int8),
     ("exhausted", np.int8),
+    ("gap_1", np.int8),  # unused: without gaps between fields, equal records are equal byte by byte
 ]
 RULES = np.dtype((np.record, np.dtype(RULES_FIELDS, align=True)))
 """Rules packed for the engine: the first fields of every STATE and VIEW."""
@@ -217,7 +218,7 @@ def _pack(rules: Rules) -> np.record:
             packed[name] = RANKS.index(rules.ranks[0])
         elif name in CHOICES:
             packed[name] = CHOICES[name].index(getattr(rules, name))
-        else:
+        elif name != "gap_1":
             packed[name] = getattr(rules, name)
     array.flags.writeable = False
     record: np.record = array[0]

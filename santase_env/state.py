@@ -59,6 +59,7 @@ PUBLIC_FIELDS: FieldList = [
     ("log", np.int8, (LOG_SIZE,)),  # every action in order: action + LOG_PLAYER * seat
 ]
 HIDDEN_FIELDS: FieldList = [
+    ("gap_2", np.int8),  # unused, as gap_1 of the rules
     ("hands", np.int32, (2,)),
     ("cards", np.int8, (2, MAX_TRICKS)),  # each seat's cards in the order they were dealt and drawn; -1 after them
     ("dealt", np.int8, (NUM_CARDS,)),  # seat 0's first hand, seat 1's, then the talon, top first

@@ -13,17 +13,33 @@ from gymnasium import spaces
 from . import engine
 from .actions import NUM_ACTIONS
 from .batch import new_games, opener_of
-from .compiled import Array, Record, int64, jit
+from .compiled import Array, Record, int64, jit, lowest_bit
 from .observation import OBSERVATION_SIZE, canonical_actions, encode_into, real_action, write_mask
-from .rng import check_seed
+from .rng import check_seed, mix, random_element
 from .rules import DEFAULT_RULES, Rules
-from .state import STATE
+from .state import STATE, FieldList
 from .view import VIEW, fill_view
 
 Info = dict[str, Any]
 
-FINAL = {"winner": (), "game_points": (2,), "points": (2,), "tricks": (2,), "reason": ()}
-"""What ``info["final"]`` holds per game, with the shape after the first axis; reason is an index into REASONS."""
+FINAL = ("winner", "game_points", "points", "tricks", "reason")
+"""What ``info["final"]`` tells of a deal that is over: [N], or [N, 2] by seat; reason is an index into REASONS."""
+
+STEP_FIELDS: FieldList = [
+    ("legal", np.int64),  # the set of real actions that the player to move may take
+    ("player", np.int64),  # seat to move
+    ("steps", np.int64),  # actions taken by the last call, forced ones included
+    ("winner", np.int64),
+    ("game_points", np.int64, (2,)),
+    ("points", np.int64, (2,)),
+    ("tricks", np.int64, (2,)),
+    ("reason", np.int64),
+    ("rewards", np.float32, (2,)),
+    ("terminated", np.bool_),
+    ("deal_over", np.bool_),
+]
+STEP = np.dtype((np.record, np.dtype(STEP_FIELDS, align=True)))
+"""What the last call did in one game, and what it waits for; the arrays handed out are its fields."""
 
 ILLEGAL_STAKE = 3
 """Where an illegal action ends an episode: what it costs who does it, and brings the other."""
@@ -63,17 +79,11 @@ class SantaseVectorEnv:
         self.single_action_space = spaces.Discrete(NUM_ACTIONS)
         self.single_observation_space = observation_space()
         self._states: Array | None = None
-        self._legal = np.zeros(num_envs, np.int64)
+        self._steps = np.zeros(num_envs, STEP)
         self._view = np.zeros(1, VIEW)
         self._observation = np.zeros((num_envs, OBSERVATION_SIZE), np.float32)
         self._mask = np.zeros((num_envs, NUM_ACTIONS), np.int8)
-        self._player = np.zeros(num_envs, np.int64)
-        self._rewards = np.zeros((num_envs, 2), np.float32)
-        self._terminations = np.zeros(num_envs, np.bool_)
         self._truncations = np.zeros(num_envs, np.bool_)
-        self._deal_over = np.zeros(num_envs, np.bool_)
-        self._steps = np.zeros(num_envs, np.int64)
-        self._final = {key: np.zeros((num_envs, *shape), np.int64) for key, shape in FINAL.items()}
 
     @property
     def states(self) -> Array:
@@ -88,7 +98,6 @@ class SantaseVectorEnv:
             self._states = new_games(self.num_envs, self.rules, check_seed(seed))
         else:
             self._states["deal"] += 1
-        self._clear()
         start_games(self._states)
         return self._show()
 
@@ -99,7 +108,6 @@ class SantaseVectorEnv:
                 f"states must be {self.num_envs} records of dtype STATE, not {states.shape} {states.dtype}"
             )
         self._states = states.copy()
-        self._clear()
         return self._show()
 
     def step(self, actions: Any) -> tuple[dict[str, Array], Array, Array, Array, Info]:
@@ -116,24 +124,22 @@ class SantaseVectorEnv:
             self.episode == "match",
             self.skip_forced,
             self._view,
-            self._legal,
+            self._steps,
             self._observation,
             self._mask,
-            self._player,
-            self._rewards,
-            self._terminations,
-            self._deal_over,
-            self._steps,
-            self._final["winner"],
-            self._final["game_points"],
-            self._final["points"],
-            self._final["tricks"],
-            self._final["reason"],
         )
-        rewards, terminations, truncations = self._rewards, self._terminations, self._truncations
+        rewards, terminations = self._steps["rewards"], self._steps["terminated"]
+        truncations = self._truncations
         if self.copy:
             rewards, terminations, truncations = rewards.copy(), terminations.copy(), truncations.copy()
         return self._observations(), rewards, terminations, truncations, self._infos()
+
+    def sample_actions(self, key: int) -> Array:
+        """A uniformly random legal action in every game, [N] int64, as ``step`` takes them; ``key`` (an integer of
+        at least 0) is all the randomness, so give every step one of its own."""
+        actions = np.empty(self.num_envs, np.int64)
+        _sample_all(self.states, self._steps, self.canonical_suits, np.uint64(key), actions)
+        return actions
 
     def views(self) -> Array:
         """VIEWs [N] of the players to move, for policies."""
@@ -144,7 +150,7 @@ class SantaseVectorEnv:
     def masks(self) -> Array:
         """Legal actions [N, 31] int8 of the players to move in real suits, as policies want them."""
         masks = np.zeros((self.num_envs, NUM_ACTIONS), np.int8)
-        _write_masks(self._legal, masks)
+        _write_masks(self._steps, masks)
         return masks
 
     def close(self) -> None:
@@ -152,21 +158,16 @@ class SantaseVectorEnv:
 
     def _checked(self, actions: Any) -> Array:
         array = action_array(actions, self.num_envs)
-        bad = first_illegal(self.states, self._legal, array, self.canonical_suits)
+        bad = first_illegal(self.states, self._steps, array, self.canonical_suits)
         if bad >= 0:
             raise ValueError(
-                f"game {bad}: action {array[bad]} is not legal for player {self._player[bad]}; no game has moved"
+                f"game {bad}: action {array[bad]} is not legal for player {self._steps[bad].player}; no game has moved"
             )
         return array
 
-    def _clear(self) -> None:
-        for array in (self._rewards, self._terminations, self._deal_over, self._steps, *self._final.values()):
-            array[...] = 0
-
     def _show(self) -> tuple[dict[str, Array], Info]:
-        show_games(
-            self.states, self.canonical_suits, self._view, self._legal, self._observation, self._mask, self._player
-        )
+        self._steps[:] = np.zeros(1, STEP)
+        show_games(self.states, self.canonical_suits, self._view, self._steps, self._observation, self._mask)
         return self._observations(), self._infos()
 
     def _observations(self) -> dict[str, Array]:
@@ -176,8 +177,8 @@ class SantaseVectorEnv:
         return {"observation": observation, "action_mask": mask}
 
     def _infos(self) -> Info:
-        info: Info = {"player": self._player, "deal_over": self._deal_over, "steps": self._steps}
-        final = self._final
+        info: Info = {key: self._steps[key] for key in ("player", "deal_over", "steps")}
+        final = {key: self._steps[key] for key in FINAL}
         if self.copy:
             info = {key: value.copy() for key, value in info.items()}
             final = {key: value.copy() for key, value in final.items()}
@@ -217,19 +218,11 @@ def start_games(states: Array) -> None:
 
 
 @jit
-def show_games(
-    states: Array,
-    canonical: bool,
-    scratch: Array,
-    legal: Array,
-    observation: Array,
-    mask: Array,
-    player: Array,
-) -> None:
+def show_games(states: Array, canonical: bool, scratch: Array, steps: Array, observation: Array, mask: Array) -> None:
     """Write what the player to move sees in every game; the arrays are those of ``step_games``."""
     for i in range(len(states)):
-        player[i] = states[i].player
-        legal[i] = show(states[i], states[i].player, canonical, scratch[0], observation[i], mask[i])
+        steps[i].player = states[i].player
+        steps[i].legal = show(states[i], states[i].player, canonical, scratch[0], observation[i], mask[i])
 
 
 @jit
@@ -240,61 +233,48 @@ def step_games(
     match: bool,
     skip_forced: bool,
     scratch: Array,
-    legal: Array,
+    steps: Array,
     observation: Array,
     mask: Array,
-    player: Array,
-    rewards: Array,
-    terminations: Array,
-    deal_over: Array,
-    steps: Array,
-    winner: Array,
-    game_points: Array,
-    points: Array,
-    tricks: Array,
-    reason: Array,
 ) -> None:
-    """One legal action in each of N games; every array but ``states``, ``actions`` and ``scratch`` is written.
+    """One legal action in each of N games.
 
-    states [N] STATE, actions [N], scratch [1] VIEW, legal [N] sets of real actions, observation [N, D],
-    mask [N, 31], player, terminations, deal_over, steps [N], rewards [N, 2], the rest as in FINAL.
+    states [N] STATE and actions [N] are read, scratch [1] VIEW is for working in; steps [N] STEP,
+    observation [N, D] and mask [N, 31] are written.
     """
     for i in range(len(states)):
-        state = states[i]
+        state, step = states[i], steps[i]
         engine.advance(state, real_action(actions[i], state.trump) if canonical else actions[i])
-        steps[i] = 1
+        step.steps = 1
         if skip_forced:
-            steps[i] += play_forced(state)
-        rewards[i, 0] = 0
-        rewards[i, 1] = 0
-        over = state.player < 0
-        deal_over[i] = over
-        terminations[i] = False
-        if over:
-            note_outcome(state, i, winner, game_points, points, tricks, reason)
+            step.steps += play_forced(state)
+        step.rewards[0] = 0
+        step.rewards[1] = 0
+        step.terminated = False
+        step.deal_over = state.player < 0
+        if step.deal_over:
+            note_outcome(state, step)
             if match and not engine.match_over(state):
                 engine.next_deal(state)
             else:
-                terminations[i] = True
+                step.terminated = True
                 for seat in range(2):
-                    rewards[i, seat] = reward_of(state, seat, match)
+                    step.rewards[seat] = reward_of(state, seat, match)
                 state.deal += 1
                 engine.new_match(state, opener_of(i, state.deal))
-        player[i] = state.player
-        legal[i] = show(state, state.player, canonical, scratch[0], observation[i], mask[i])
+        step.player = state.player
+        step.legal = show(state, state.player, canonical, scratch[0], observation[i], mask[i])
 
 
 @jit
-def note_outcome(
-    state: Record, i: int, winner: Array, game_points: Array, points: Array, tricks: Array, reason: Array
-) -> None:
-    """Write how a deal ended into row ``i`` of the arrays of FINAL."""
-    winner[i] = state.winner
-    reason[i] = state.reason
+def note_outcome(state: Record, step: Record) -> None:
+    """Write how a deal ended into the fields of FINAL."""
+    step.winner = state.winner
+    step.reason = state.reason
     for seat in range(2):
-        game_points[i, seat] = state.game_points[seat]
-        points[i, seat] = state.points[seat]
-        tricks[i, seat] = state.tricks[seat]
+        step.game_points[seat] = state.game_points[seat]
+        step.points[seat] = state.points[seat]
+        step.tricks[seat] = state.tricks[seat]
 
 
 @jit
@@ -314,18 +294,9 @@ def play_forced(state: Record) -> int:
         bits = engine.legal_bits(state)
         if bits & (bits - 1):
             break
-        engine.advance(state, only_action(bits))
+        engine.advance(state, lowest_bit(bits))
         count += 1
     return count
-
-
-@jit
-def only_action(bits: int) -> int:
-    """The action in a set of one."""
-    action = 0
-    while bits >> action & 1 == 0:
-        action += 1
-    return action
 
 
 @jit
@@ -339,7 +310,7 @@ def show(state: Record, seat: int, canonical: bool, view: Record, observation: A
 
 
 @jit
-def first_illegal(states: Array, legal: Array, actions: Array, canonical: bool) -> int:
+def first_illegal(states: Array, steps: Array, actions: Array, canonical: bool) -> int:
     """The first game whose action is not in its legal set, or -1."""
     for i in range(len(actions)):
         action = actions[i]
@@ -347,9 +318,18 @@ def first_illegal(states: Array, legal: Array, actions: Array, canonical: bool) 
             return i
         if canonical:
             action = real_action(action, states[i].trump)
-        if legal[i] >> action & 1 == 0:
+        if steps[i].legal >> action & 1 == 0:
             return i
     return -1
+
+
+@jit
+def _sample_all(states: Array, steps: Array, canonical: bool, key: np.uint64, actions: Array) -> None:
+    for i in range(len(states)):
+        legal = steps[i].legal
+        if canonical:
+            legal = canonical_actions(legal, states[i].trump)
+        actions[i] = random_element(legal, mix(key, i))
 
 
 @jit
@@ -359,6 +339,6 @@ def _fill_all(states: Array, views: Array) -> None:
 
 
 @jit
-def _write_masks(legal: Array, masks: Array) -> None:
-    for i in range(len(legal)):
-        write_mask(legal[i], masks[i])
+def _write_masks(steps: Array, masks: Array) -> None:
+    for i in range(len(steps)):
+        write_mask(steps[i].legal, masks[i])

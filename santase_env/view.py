@@ -13,7 +13,7 @@ import numpy as np
 from . import engine
 from .actions import ANNOUNCE, CLOSE, EXCHANGE
 from .cards import NUM_CARDS
-from .compiled import Array, Record, copy_bytes, int64, jit, shared_size
+from .compiled import Array, Record, bit_count, copy_bytes, int64, jit, shared_size
 from .rng import below, mix
 from .rules import RULES_FIELDS
 from .state import LOG_PLAYER, MAX_TRICKS, PUBLIC_FIELDS, STATE, FieldList
@@ -65,11 +65,7 @@ def opponent_hand_size(view: Record) -> int:
 @jit
 def count_cards(bits: int) -> int:
     """Number of cards in a set."""
-    rest, count = int64(bits), 0
-    while rest:
-        rest &= rest - 1
-        count += 1
-    return count
+    return int64(bit_count(bits))
 
 
 @jit

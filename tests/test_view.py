@@ -405,3 +405,8 @@ def test_replies_in_the_strict_phase_exclude_cards() -> None:
         game.apply(action)
     assert excluded(1) == {"AH", "KS", "TS", "AS"} | diamonds | trumps
     assert excluded(0) == hearts
+
+
+def test_records_have_no_gaps_so_equal_ones_are_equal_byte_by_byte() -> None:
+    for dtype in (STATE, VIEW):
+        assert sum(field.itemsize for field, *_ in dtype.fields.values()) == dtype.itemsize

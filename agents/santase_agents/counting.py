@@ -85,12 +85,6 @@ def can_hold(view: Record) -> int:
 
 
 @jit
-def hand_is_known(view: Record) -> bool:
-    """Does the opponent hold everything that he can hold?"""
-    return count_cards(can_hold(view)) == opponent_hand_size(view)
-
-
-@jit
 def chance_of_at_most(view: Record, cards: int, most: int) -> float:
     """Probability that the opponent holds at most ``most`` of ``cards``, every hand he can hold being as likely."""
     known = int64(view.known[1 - view.seat])

@@ -15,7 +15,6 @@ from .counting import (
     cards_allowed,
     chance_of_at_most,
     chance_of_none,
-    hand_is_known,
     lowest_card,
     pairs_in,
     partner_of,
@@ -26,7 +25,6 @@ from .playout import play_out, points_of
 # What a card is worth in the hand, in card points, while the talon is open.
 TRUMP = 10.0
 TRUMP_PER_VALUE = 0.7
-HIGH_CARD = 3.0  # a plain ace or ten
 PAIR = 12.0  # a king or queen of a marriage that cannot be announced yet
 TRUMP_PAIR = 25.0
 HOPE_PER_DRAW = 0.4  # a king or queen whose partner may still come, for every card of the talon
@@ -83,12 +81,11 @@ def best_card(view: Record, cards: int) -> int:
     if cards & (cards - 1) == 0:
         return lowest_card(cards)
     strict = engine.is_strict(view)
-    known = strict and hand_is_known(view)
     best, best_score = -1, 0.0
     while cards:
         card = lowest_card(cards)
         cards &= cards - 1
-        if known:
+        if view.talon == 0:
             score = score_of_line(view, card)
         elif strict:
             score = score_in_closed_deal(view, card)
@@ -106,7 +103,7 @@ def best_card(view: Record, cards: int) -> int:
 
 @jit
 def worth_keeping(view: Record, card: int) -> float:
-    """What a card is worth in the hand: trumps, high cards, marriages and hopes of one, the nine that exchanges."""
+    """What a card is worth in the hand: trumps, marriages and hopes of one, the nine that exchanges."""
     is_trump = card // NUM_RANKS == view.trump
     value = 0.0
     if is_trump:
@@ -114,8 +111,6 @@ def worth_keeping(view: Record, card: int) -> float:
         # After this trick the talon is two cards smaller.
         if card == engine.lowest_trump(view) and view.talon >= view.exchange_min_talon + 2:
             value += NINE_PER_VALUE * CARD_VALUES[view.face_up]
-    elif CARD_VALUES[card] >= 10:
-        value += HIGH_CARD
     partner = partner_of(card)
     if partner >= 0:
         if view.hand >> partner & 1:

@@ -1,14 +1,14 @@
 """The rest of a deal in the strict phase, played out in the head with both hands open.
 
-Both sides play by the same simple habits: the leader announces, then leads his highest card that cannot be beaten,
-drawing trumps first, else his lowest; the follower answers with the cheapest card he may. It is a sketch of how
-the deal will go, not a search.
+Both sides play by the same simple habits. The leader announces what he can; he leads his dearest card that cannot
+be beaten, else his cheapest. The follower answers with the cheapest card he may. So it is a sketch of how the deal
+will go, not a search.
 """
 
 from santase_env.cards import NUM_RANKS
 from santase_env.compiled import Record, int64, jit
 from santase_env.engine import CARD_VALUES, beats, follow_options, higher_than, pair_of, suit_of
-from santase_env.rules import LAST_TRICK, THREE
+from santase_env.rules import AFTER_TRICK, LAST_TRICK, THREE
 
 from .counting import lowest_card, pairs_in, suit_cards
 
@@ -36,7 +36,7 @@ def play_out(view: Record, leading: int, following: int, side: int, card: int, r
                 in_trumps = pairs & suit_cards(trump) != 0
                 mine += int64(view.trump_marriage if in_trumps else view.marriage)
                 options = pair_of(trump if in_trumps else lowest_card(pairs) // NUM_RANKS)
-                if mine >= target:
+                if mine >= target and view.claim != AFTER_TRICK:
                     return worth(view, side, closer, mine, other, other_tricks)
             card = pick_lead(options, following, trump)
             leading ^= 1 << card
@@ -52,10 +52,10 @@ def play_out(view: Record, leading: int, following: int, side: int, card: int, r
         tricks += 1
         if leading == 0 and closer < 0:
             mine += int64(view.last_trick_bonus)
+        if other >= target:  # by the marriage announced before this trick, so he was first
+            return worth(view, 1 - side, closer, other, mine, tricks)
         if mine >= target:
             return worth(view, side, closer, mine, other, other_tricks)
-        if other >= target:
-            return worth(view, 1 - side, closer, other, mine, tricks)
         if leading == 0:
             return worth_at_the_end(view, side, closer, mine, other, tricks, other_tricks)
         card = reply = -1
@@ -69,20 +69,16 @@ def points_of(view: Record, seat: int) -> int:
 
 @jit
 def pick_lead(options: int, following: int, trump: int) -> int:
-    """The highest card that cannot be beaten, trumps before others while they draw trumps; else the cheapest card."""
+    """The dearest card that cannot be beaten; else the cheapest, plain suits before trumps."""
     their_trumps = following & suit_cards(trump)
     best, best_score = -1, 0
     while options:
         card = lowest_card(options)
         options &= options - 1
-        value = CARD_VALUES[card]
-        is_trump = card // NUM_RANKS == trump
         if following & higher_than(card) or (their_trumps and following & suit_of(card) == 0):
-            score = -value - 20 * is_trump
-        elif their_trumps:
-            score = 100 + value + 50 * is_trump
+            score = -CARD_VALUES[card] - 20 * (card // NUM_RANKS == trump)
         else:
-            score = 100 + value - 20 * is_trump
+            score = 100 + CARD_VALUES[card]
         if best < 0 or score > best_score:
             best, best_score = card, score
     return best

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from santase_env import Game, load_policy
+from santase_env import Game, Rules, load_policy
 from santase_env.actions import ACTION_TEXTS
 from santase_env.batch import views_to_move
-from santase_env.cards import RANKS, SUITS
+from santase_env.cards import card_texts
 
 Choose = Callable[[str, Game], str]
 Deal = Callable[..., Game]
@@ -41,7 +41,7 @@ def deal_of() -> Deal:
         then: str = "",
     ) -> Game:
         named = {*mine.split(), *theirs.split(), *first.split(), face_up}
-        rest = [rank + suit for suit in SUITS for rank in RANKS if rank + suit not in named]
+        rest = [text for text in card_texts(Rules.of(rules).deck) if text not in named]
         game = Game.from_cards((mine, theirs), " ".join([*first.split(), *rest, face_up]), rules=rules)
         for action in then.split():
             game.apply(action)

@@ -8,28 +8,40 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from santase_agents import counting, playout
+from santase_agents.counting import chance_of_at_most, drawn_from
 from santase_agents.heuristic import HeuristicPolicy
+from santase_agents.playout import pick_lead, pick_reply, play_out
 from santase_env import Game, Rules, engine, view_of
 from santase_env.actions import CLAIM
 from santase_env.batch import apply_all, deal_all, new_games, views_to_move
-from santase_env.cards import card_set, cards_in, parse_cards
-from santase_env.compiled import Array, Record
-from santase_env.policy import RandomPolicy
+from santase_env.cards import cards_in
+from santase_env.compiled import Array
+from santase_env.engine import pair_of
+from santase_env.policy import Policy, RandomPolicy
 from santase_env.state import REASONS
-from santase_env.view import count_cards, opponent_hand_size
+from santase_env.view import opponent_hand_size
 from santase_training.evaluate import evaluate
 
 Choose = Callable[[str, Game], str]
 Deal = Callable[..., Game]
 
 ME = "heuristic"
-OPEN_HAND = "rules=classic"
+PRESETS = ("paper", "online", "online,false_claim=illegal", "classic")
+SMALL = "classic,ranks=QKTA,suits=CHS,hand_size=5"
+"""Twelve cards: after the first trick the talon is used up, and every card is known."""
 
 
-def bits(cards: str) -> int:
-    """The set of these cards."""
-    return card_set(parse_cards(cards))
+def positions(rules: Rules | str, count: int, policy: Policy) -> Array:
+    """STATEs [B] at every turn, and at the end, of ``count`` deals that ``policy`` plays with itself."""
+    states = new_games(count, rules, seed=21)
+    deal_all(states, np.arange(count) % 2)
+    found = [states.copy()]
+    while (rows := np.flatnonzero(states["player"] >= 0)).size:
+        views, masks = views_to_move(states, rows)
+        keys = np.arange(len(rows), dtype=np.uint64) * np.uint64(1_000_003) + np.uint64(len(found))
+        assert apply_all(states, rows, policy.act(views, masks, keys)) == -1
+        found.append(states[rows].copy())
+    return np.concatenate(found)
 
 
 # ------------------------------------------------------------------------------- what is not a card
@@ -41,8 +53,8 @@ def test_claims_what_it_holds(choose: Choose, deal_of: Deal) -> None:
 
 
 def test_never_claims_falsely() -> None:
-    states = play(Rules.preset("online"), 3000)
-    assert (states["reason"] == REASONS.index("claim")).mean() > 0.5
+    states = positions("online", 2000, HeuristicPolicy())
+    assert (states["reason"] == REASONS.index("claim")).sum() > 1000
     assert not (states["reason"] == REASONS.index("false_claim")).any()
 
 
@@ -72,11 +84,10 @@ def test_does_not_close_on_a_hand_that_does_not_count_to_66(choose: Choose, deal
     assert choose(ME, game) != "close"
 
 
-def test_counts_its_marriage_when_it_closes(choose: Choose, deal_of: Deal) -> None:
-    # 11 + 10 + a trump marriage of 40 are not 66; the ace of hearts would make it, trumps being drawn.
-    hand = "AC TC KC QC 9H 9S"
-    game = deal_of("AH " + hand[:-3], "9D JD 9H JH 9S JS".replace("9H", "TS"), "9C", rules="paper")
-    assert choose(ME, game) == "close"
+def test_counts_its_marriages_when_it_closes(choose: Choose, deal_of: Deal) -> None:
+    theirs, face_up = "9D JD 9H JH 9S JS", "9C"
+    assert choose(ME, deal_of("AC TC AH TH KD QS", theirs, face_up, rules="paper")) != "close"
+    assert choose(ME, deal_of("AC TC AH TH KD QD", theirs, face_up, rules="paper")) == "close"
 
 
 # ------------------------------------------------------------------------------------- open talon
@@ -91,22 +102,24 @@ def test_keeps_a_marriage_that_it_cannot_announce_yet(choose: Choose, deal_of: D
     assert choose(ME, game) == "KS", "a point dearer than the queen of hearts, but no half of a marriage"
 
 
-def test_keeps_a_queen_whose_king_may_come(choose: Choose, deal_of: Deal) -> None:
-    assert choose(ME, deal_of("AC KH 9H JH 9C JC", "QH QS TH TS AH AS", "9D", rules="classic", then="KH")) in ("TH", "AH")
-    # The king of hearts has gone, the king of spades may still come.
-    game = deal_of("KH AC 9H JH 9C JC", "QH QS TH TS AH AS", "9D", first="JD TC", then="KH AH AS 9C TC AC")
-    assert game.player == 0
-    game = deal_of("AC KH 9H JH TC JC", "QH QS TH TS AD AS", "9D", first="JD KD", then="KH TH AD 9H TS")
-    assert game.table == "TS"
+@pytest.mark.parametrize(("gone", "thrown"), [("KH", "QH"), ("KS", "QS")])
+def test_keeps_a_queen_whose_king_may_come(choose: Choose, deal_of: Deal, gone: str, thrown: str) -> None:
+    game = deal_of(f"{gone} AC 9H JH 9S JS", "QH QS TS AS AH 9C", "9D", first="TC TH", then=f"{gone} 9C AC")
+    assert choose(ME, game) == thrown
 
 
-def test_trumps_with_the_jack_while_the_nine_can_exchange(choose: Choose, deal_of: Deal) -> None:
-    game = deal_of("TC JC 9H JH 9S JS", "KC 9D JD KH AH AS", "AD", then="TC")
-    assert choose(ME, game) == "JD"
+def test_keeps_the_nine_of_trumps_while_it_can_exchange(choose: Choose, deal_of: Deal) -> None:
+    cards = ("KC JC 9H JH 9S JS", "9D QS TH AH TS AS", "AD")
+    assert choose(ME, deal_of(*cards, then="KC")) == "QS"
+    assert choose(ME, deal_of(*cards, rules="online,exchange_min_talon=14", then="KC")) == "9D"
+
+
+def test_trumps_a_ten(choose: Choose, deal_of: Deal) -> None:
+    assert choose(ME, deal_of("TC JC 9H JH 9S JS", "KC 9D JD KH AH AS", "AD", then="TC")) == "JD"
 
 
 def test_keeps_trumps_when_a_trick_is_cheap(choose: Choose, deal_of: Deal) -> None:
-    game = deal_of("QC JC 9H JH 9S JS", "JD QD AD KH QH 9C", "KD", then="QC")
+    game = deal_of("QC JC 9H JH 9S JS", "JD TD AD KH QS 9C", "KD", then="QC")
     assert choose(ME, game) == "9C"
 
 
@@ -121,8 +134,107 @@ def test_spends_the_ace_of_trumps_on_the_trick_that_reaches_66(choose: Choose, d
     assert choose(ME, deal_of(*cards, rules="classic,target=13", then="JC")) == "AD"
 
 
+def test_takes_a_trick_to_announce_its_marriage(choose: Choose, deal_of: Deal) -> None:
+    lead, face_up = "QC JC 9H JH 9S JS", "KD"
+    assert choose(ME, deal_of(lead, "AD TD JD KH QH 9C", face_up, then="QC")) == "AD"
+    assert choose(ME, deal_of(lead, "AD TD JD KH QS 9C", face_up, then="QC")) == "9C"
+
+
 def test_lets_the_last_open_trick_go_for_a_high_face_up_trump(choose: Choose, deal_of: Deal) -> None:
-    mini = "classic,ranks=9JQKTA,suits=CDHS,hand_size=11"
-    mine = "QC KC TC 9D JD QD 9H JH QH 9S JS"
-    theirs = "9C JC AC KD TD KH TH QS KS TS AH"
-    assert choose(ME, deal_of(mine, theirs, "AS", rules=mini, then="QC")) != "AC"
+    mine = "9C QC KC TC AC JD QD JH QH JS QS"
+    theirs = "JC 9D KD TD AD 9H KH TH AH KS "
+    assert choose(ME, deal_of(mine, theirs + "9S", "AS", rules="classic,hand_size=11", then="9C")) == "9D"
+    assert choose(ME, deal_of(mine, theirs + "AS", "9S", rules="classic,hand_size=11", then="9C")) == "JC"
+
+
+# ------------------------------------------------------------------------------------ strict phase
+
+
+def test_leads_the_highest_card_that_cannot_be_beaten_once_closed(choose: Choose, deal_of: Deal) -> None:
+    game = deal_of("AC TC AD 9H JH 9S", "9D JD QH KH JS QS", "9C", rules="paper", then="close")
+    assert choose(ME, game) == "AC"
+
+
+def test_leads_low_in_a_closed_deal_when_every_card_may_be_beaten(choose: Choose, deal_of: Deal) -> None:
+    game = deal_of("TC TD TH KS JS QC", "9D JD QH KH 9H QS", "9C", rules="paper", then="close")
+    assert choose(ME, game) == "JS"
+
+
+def test_draws_the_last_trump_before_it_cashes(choose: Choose, deal_of: Deal) -> None:
+    game = deal_of("AC TC KC AS KS", "QC QH KH TH AH", "QS", rules=SMALL, then="AC QC")
+    assert game.hands == (("KC", "TC", "KS", "TS", "AS"), ("QH", "KH", "TH", "AH", "QS"))
+    assert choose(ME, game) in ("KS", "TS", "AS"), "a club would be trumped"
+
+
+def test_saves_the_33_when_the_deal_is_lost(choose: Choose, deal_of: Deal) -> None:
+    game = deal_of("AC AH QC QH QS", "KC TC KH TH KS", "AS", rules=SMALL, then="AC KC")
+    game.state.points[:] = 24, 62
+    assert choose(ME, game) == "AH"
+
+
+# ------------------------------------------------------------------------------- counting, playing out
+
+
+@pytest.mark.parametrize("rules", ["paper", "classic,ranks=QKTA,hand_size=4"])
+def test_chances_are_those_of_counting_all_hands(rules: str) -> None:
+    for state in positions(rules, 3, RandomPolicy())[::5]:
+        for seat in (0, 1):
+            view = view_of(state, seat)
+            known, pool = int(view.known[1 - seat]), cards_in(drawn_from(view))
+            size = opponent_hand_size(view) - known.bit_count()
+            hands = [known | sum(1 << card for card in hand) for hand in combinations(pool, size)]
+            for cards, most in ((0b111111 << 6, 0), (0b111111 << 18, 1), (0b110000110000, 2)):
+                share = np.mean([(hand & cards).bit_count() <= most for hand in hands])
+                assert chance_of_at_most(view, cards, most) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("rules", PRESETS)
+def test_a_deal_played_out_ends_as_it_does_in_the_engine(rules: str) -> None:
+    states = positions(rules, 400, RandomPolicy())
+    known = states[(states["player"] >= 0) & (states["talon"] == 0) & (states["table"] < 0) & (states["announced"] < 0)]
+    known = known[(known["points"] < known["target"][:, None]).all(axis=1)]
+    assert len(known) > 300
+    for state in known:
+        me = int(state.player)
+        mine, theirs = (int(hand) for hand in (state.hands[me], state.hands[1 - me]))
+        value = play_out(view_of(state, me), mine, theirs, 0, -1, -1)
+        by_habit(state)
+        points = int(state.game_points[me]) - int(state.game_points[1 - me])
+        assert abs(value - points) < 0.6, "game points, and a little for card points"
+
+
+def by_habit(state: Array) -> None:
+    """Play the deal to its end by the habits of ``playout``."""
+    while state.player >= 0:
+        player, legal = int(state.player), engine.legal_bits(state)
+        hand, theirs = int(state.hands[player]), int(state.hands[1 - player])
+        announcements = [24 + int(state.trump), 24, 25, 26, 27]
+        if legal >> CLAIM & 1 and state.points[player] >= state.target:
+            action = CLAIM
+        elif state.table >= 0:
+            action = pick_reply(hand, int(state.table), int(state.trump))
+        elif any(legal >> announcement & 1 for announcement in announcements):
+            action = next(announcement for announcement in announcements if legal >> announcement & 1)
+        else:
+            options = hand & pair_of(state.announced) if state.announced >= 0 else hand
+            action = pick_lead(options, theirs, int(state.trump))
+        engine.apply(state, action)
+
+
+# ---------------------------------------------------------------------------------------- in general
+
+
+@pytest.mark.parametrize("rules", PRESETS)
+@pytest.mark.parametrize(("opponent", "least"), [("random", 1.75), ("greedy", 0.5)])
+def test_strength(rules: str, opponent: str, least: float) -> None:
+    assert evaluate(ME, opponent, 8000, rules, seed=1).mean > least
+
+
+@pytest.mark.parametrize("agent", ["heuristic", "greedy"])
+@settings(max_examples=60)
+@given(data=st.data())
+def test_plays_by_any_rules(agent: str, any_rules: st.SearchStrategy[Rules], data: st.DataObject) -> None:
+    rules = data.draw(any_rules)
+    evaluate(agent, "random", 20, rules)  # an illegal action raises
+    states = positions(rules, 10, HeuristicPolicy())
+    assert not (states["reason"] == REASONS.index("false_claim")).any()

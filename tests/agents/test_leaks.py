@@ -119,5 +119,5 @@ def test_actions_do_not_depend_on_the_batch(worlds: tuple[Array, Array], agent: 
     alone = load_policy(agent)
     one_by_one = [alone.act(views[i : i + 1], masks[i : i + 1], keys[i : i + 1])[0] for i in range(len(views))]
     np.testing.assert_array_equal(together, one_by_one)
-    backwards = load_policy(agent).act(views[::-1], masks[::-1], keys[::-1])
+    backwards = load_policy(agent).act(views[::-1].copy(), masks[::-1].copy(), keys[::-1].copy())
     np.testing.assert_array_equal(together, np.asarray(backwards)[::-1])

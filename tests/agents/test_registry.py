@@ -114,10 +114,10 @@ def test_neither_spec_nor_policy_is_refused(thing: object) -> None:
 
 
 def test_other_packages_add_agents_by_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("theirs", "collections:OrderedDict", policy.ENTRY_POINTS)
+    point = EntryPoint("theirs", "santase_env.policy:RandomPolicy", policy.ENTRY_POINTS)
     monkeypatch.setattr(policy, "entry_points", lambda group: [point] if group == "santase.agents" else [])
     assert policy_names() == ["theirs"]
-    assert type(load_policy("theirs")).__name__ == "OrderedDict"
+    assert type(load_policy("theirs")) is RandomPolicy
 
 
 def test_every_agent_is_a_policy() -> None:

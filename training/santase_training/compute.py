@@ -5,8 +5,8 @@ import time
 from contextlib import AbstractContextManager
 
 import torch
-from santase_agents.network import PolicyValueNet
 
+from santase_agents.network import PolicyValueNet
 from santase_env.observation import OBSERVATION_SIZE
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from santase_agents.network import PolicyValueNet, masked_log_softmax, sample_actions
 
+from santase_agents.network import PolicyValueNet, masked_log_softmax, sample_actions
 from santase_env.compiled import Array
 
 NOBODY = -1

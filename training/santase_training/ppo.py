@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor, nn
+
 from santase_agents.checkpoint import find_checkpoint, read_meta, read_tensors, save_checkpoint
 from santase_agents.net import NetPolicy
 from santase_agents.network import PolicyValueNet, masked_log_softmax, sample_actions
-from torch import Tensor, nn
-
 from santase_env.observation import OBSERVATION_SIZE
 from santase_env.policy import load_policy
 from santase_env.state import STATE

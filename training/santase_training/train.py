@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 from rich.table import Table
+
 from santase_agents.checkpoint import CheckpointError, find_checkpoint
 
 from .config import ConfigError, PPOConfig, load_config
