@@ -1,4 +1,40 @@
-"""heuristic: a hand-written player that counts trumps, points and what the opponent can hold. It uses no randomness."""
+"""heuristic: a hand-written player that counts trumps, points and what the opponent can hold. It uses no randomness.
+
+It claims, exchanges, closes if what it can cash makes 66, announces (trumps first), else plays the best card:
+
+- talon open: the points that it brings, by the chance that the opponent beats it, less what it is worth in the hand;
+- talon closed: cards that cannot be beaten, the dearest first, else by points and chance;
+- talon used up: all cards are known, so it plays every choice out in its head and takes the best result; the 33
+  that save a game point count there.
+
+Measured in duplicate play, 100,000 deals, 95% intervals within 0.007, in game points per deal:
+
+    rules                         against random    against greedy
+    classic                       +1.92             +0.61
+    online, either false_claim    +1.80             +0.64
+    paper                         +1.98             +0.64
+
+What each idea brings: the player against itself without it, 40,000 deals, intervals within 0.013, in rules classic
+and online,false_claim=illegal:
+
+    trumps are worth keeping            +0.22  +0.24    high ones more than low ones             +0.05  +0.07
+    so are marriages                    +0.05  +0.01    and a king or queen whose partner may come +0.08  +0.07
+    chance that a lead is beaten        +0.15  +0.16    opponents let cheap leads go             +0.04  +0.06
+    closing                             +0.06  +0.12    counting long trumps then                +0.02  +0.03
+    closed: sure and likely leads first +0.15  +0.22    used up: playing out                     +0.09  +0.09
+    exchanging                          +0.14  +0.15    playing out: points when results are equal +0.01  +0.01
+    a trick that makes 66 decides       +0.01  +0.01    the lead is worth more with a marriage   +0.01  +0.01
+
+The reserve when closing brings +0.01 and 0.00 here, but +0.05 and +0.04 against random. A lost lead and the last
+face-up trump bring under 0.007, and keeping the nine for the exchange nothing that shows: trumps are kept anyway.
+
+Tried and dropped, because no gain worth its lines showed (20,000 to 40,000 deals, intervals up to 0.02): drawing the
+opponent's hand several times and playing out, to decide on closing and in closed deals (several times slower, too);
+closing when a play-out against his strongest hand wins (worse than never closing); the worst of his replies in
+play-outs; a bonus for crossing 33, or for the lead as such; keeping plain aces and tens (+0.002); values for void
+suits, and for cards that are the highest of their suit; not breaking marriages in replies of closed deals; a reserve
+that depends on the opponent's score.
+"""
 
 import numpy as np
 

@@ -155,11 +155,6 @@ def test_leads_the_highest_card_that_cannot_be_beaten_once_closed(choose: Choose
     assert choose(ME, game) == "AC"
 
 
-def test_leads_low_in_a_closed_deal_when_every_card_may_be_beaten(choose: Choose, deal_of: Deal) -> None:
-    game = deal_of("TC TD TH KS JS QC", "9D JD QH KH 9H QS", "9C", rules="paper", then="close")
-    assert choose(ME, game) == "JS"
-
-
 def test_draws_the_last_trump_before_it_cashes(choose: Choose, deal_of: Deal) -> None:
     game = deal_of("AC TC KC AS KS", "QC QH KH TH AH", "QS", rules=SMALL, then="AC QC")
     assert game.hands == (("KC", "TC", "KS", "TS", "AS"), ("QH", "KH", "TH", "AH", "QS"))

@@ -5,10 +5,10 @@ from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
+
 import santase_agents
 from santase_agents.greedy import GreedyPolicy
 from santase_agents.heuristic import HeuristicPolicy
-
 from santase_env import load_policy, policy
 from santase_env.compiled import Array
 from santase_env.policy import ChainPolicy, Policy, RandomPolicy, policy_names, register
