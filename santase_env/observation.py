@@ -179,12 +179,11 @@ def write_suits(row: Array, start: int, bits: int) -> None:
 @jit
 def write_mask(bits: int, mask: Array) -> None:
     """Write a set of actions into mask [31] int8."""
-    for byte in range(3):
-        values = _INT8_BITS[bits >> 8 * byte & 255]
+    for byte in range(4):
+        start = min(8 * byte, NUM_ACTIONS - 8)  # the last eight overlap the ones before
+        values = _INT8_BITS[bits >> start & 255]
         for i in range(8):
-            mask[8 * byte + i] = values[i]
-    for action in range(24, NUM_ACTIONS):
-        mask[action] = bits >> action & 1
+            mask[start + i] = values[i]
 
 
 # ---------------------------------------------------------------------------------------- suit names

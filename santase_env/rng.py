@@ -8,7 +8,7 @@ import secrets
 
 import numpy as np
 
-from .compiled import Array, bit_count, int64, jit, lowest_bit
+from .compiled import Array, bit_count, int64, jit
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -33,11 +33,18 @@ def below(bits: np.uint64, count: int) -> int:
 
 @jit
 def random_element(bits: int, randomness: np.uint64) -> int:
-    """One element of a set that is not empty, each equally likely, from 64 random bits."""
-    rest = bits
-    for _ in range(below(randomness, bit_count(bits))):
-        rest &= rest - 1
-    return int64(lowest_bit(rest))
+    """One element of a set that is not empty, below 32, each equally likely, from 64 random bits."""
+    rank = below(randomness, bit_count(bits))
+    # Halving the range finds the element of that rank without a branch that the processor could guess wrong.
+    rest, element, width = int64(bits), 0, 16
+    while width:
+        lower = bit_count(rest & ((1 << width) - 1))
+        above = int64(rank >= lower)
+        rank -= above * lower
+        rest >>= above * width
+        element += above * width
+        width >>= 1
+    return element
 
 
 @jit

@@ -41,6 +41,9 @@ STEP_FIELDS: FieldList = [
 STEP = np.dtype((np.record, np.dtype(STEP_FIELDS, align=True)))
 """What the last call did in one game, and what it waits for; the arrays handed out are its fields."""
 
+BLOCK = 32
+"""Games that move before they are shown."""
+
 ILLEGAL_STAKE = 3
 """Where an illegal action ends an episode: what it costs who does it, and brings the other."""
 
@@ -116,8 +119,8 @@ class SantaseVectorEnv:
         Returns observations, rewards [N, 2] float32 by seat, terminations [N] and truncations [N] bool, infos.
         Raises ValueError naming the game when an action is illegal there; then no game has moved.
         """
-        actions = self._checked(actions)
-        step_games(
+        actions = action_array(actions, self.num_envs)
+        bad = step_games(
             self.states,
             actions,
             self.canonical_suits,
@@ -128,6 +131,9 @@ class SantaseVectorEnv:
             self._observation,
             self._mask,
         )
+        if bad >= 0:
+            player = self._steps[bad].player
+            raise ValueError(f"game {bad}: action {actions[bad]} is not legal for player {player}; no game has moved")
         rewards, terminations = self._steps["rewards"], self._steps["terminated"]
         truncations = self._truncations
         if self.copy:
@@ -155,15 +161,6 @@ class SantaseVectorEnv:
 
     def close(self) -> None:
         """Nothing is held open."""
-
-    def _checked(self, actions: Any) -> Array:
-        array = action_array(actions, self.num_envs)
-        bad = first_illegal(self.states, self._steps, array, self.canonical_suits)
-        if bad >= 0:
-            raise ValueError(
-                f"game {bad}: action {array[bad]} is not legal for player {self._steps[bad].player}; no game has moved"
-            )
-        return array
 
     def _show(self) -> tuple[dict[str, Array], Info]:
         self._steps[:] = np.zeros(1, STEP)
@@ -236,34 +233,48 @@ def step_games(
     steps: Array,
     observation: Array,
     mask: Array,
-) -> None:
-    """One legal action in each of N games.
+) -> int:
+    """One legal action in each of N games; returns -1, or the first game whose action is illegal: then none moves.
 
     states [N] STATE and actions [N] are read, scratch [1] VIEW is for working in; steps [N] STEP,
     observation [N, D] and mask [N, 31] are written.
     """
-    for i in range(len(states)):
-        state, step = states[i], steps[i]
-        engine.advance(state, real_action(actions[i], state.trump) if canonical else actions[i])
-        step.steps = 1
-        if skip_forced:
-            step.steps += play_forced(state)
-        step.rewards[0] = 0
-        step.rewards[1] = 0
-        step.terminated = False
-        step.deal_over = state.player < 0
-        if step.deal_over:
-            note_outcome(state, step)
-            if match and not engine.match_over(state):
-                engine.next_deal(state)
-            else:
-                step.terminated = True
-                for seat in range(2):
-                    step.rewards[seat] = reward_of(state, seat, match)
-                state.deal += 1
-                engine.new_match(state, opener_of(i, state.deal))
-        step.player = state.player
-        step.legal = show(state, state.player, canonical, scratch[0], observation[i], mask[i])
+    bad = first_illegal(states, steps, actions, canonical)
+    if bad >= 0:
+        return bad
+    # A state that was just changed in small pieces is slow to copy whole, so a few games move, then they are shown.
+    for start in range(0, len(states), BLOCK):
+        stop = min(start + BLOCK, len(states))
+        for i in range(start, stop):
+            action = real_action(actions[i], states[i].trump) if canonical else actions[i]
+            step_game(states[i], action, opener_of(i, states[i].deal + 1), match, skip_forced, steps[i])
+        for i in range(start, stop):
+            steps[i].legal = show(states[i], states[i].player, canonical, scratch[0], observation[i], mask[i])
+    return -1
+
+
+@jit
+def step_game(state: Record, action: int, opener: int, match: bool, skip_forced: bool, step: Record) -> None:
+    """A legal action, what follows from it, and a new deal, led by ``opener`` unless the match says otherwise."""
+    engine.advance(state, action)
+    step.steps = 1
+    if skip_forced:
+        step.steps += play_forced(state)
+    step.rewards[0] = 0
+    step.rewards[1] = 0
+    step.terminated = False
+    step.deal_over = state.player < 0
+    if step.deal_over:
+        note_outcome(state, step)
+        if match and not engine.match_over(state):
+            engine.next_deal(state)
+        else:
+            step.terminated = True
+            for seat in range(2):
+                step.rewards[seat] = reward_of(state, seat, match)
+            state.deal += 1
+            engine.new_match(state, opener)
+    step.player = state.player
 
 
 @jit

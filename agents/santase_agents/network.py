@@ -52,7 +52,9 @@ def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
     return torch.log_softmax(logits.float().masked_fill(~mask, MASKED), dim=1)
 
 
-def sample_actions(log_probabilities: Tensor, generator: torch.Generator) -> Tensor:
-    """Actions [B] drawn from log-probabilities [B, 31], by the largest of exponential races."""
-    races = torch.empty_like(log_probabilities).exponential_(generator=generator)
-    return (log_probabilities - races.log()).argmax(dim=1)
+def sample_actions(probabilities: Tensor, uniform: Tensor) -> Tensor:
+    """Actions [B] drawn from probabilities [B, 31], by uniform numbers [B] in [0, 1) and the cumulative sums."""
+    sums = probabilities.cumsum(dim=1)
+    # A little below the whole, so that rounding cannot reach beyond the last action that has a probability.
+    reach = uniform[:, None] * (1 - 1e-6) * sums[:, -1:]
+    return (sums <= reach).sum(dim=1)

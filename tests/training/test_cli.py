@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from santase_training import cli, evaluate
-from santase_training.cli import EXTRAS, main
-from santase_training.log import RunLog
 
 import santase_env
 from santase_env import Game, policy
 from santase_env.record import match_record
 from santase_env.rules import DEFAULT_RULES
+from santase_training import cli, evaluate
+from santase_training.cli import EXTRAS, main
+from santase_training.log import RunLog
 
 ROOT = Path(__file__).parents[2]
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from santase_training.config import ConfigError, PPOConfig, config_from, config_values, load_config
 
 

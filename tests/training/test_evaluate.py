@@ -4,7 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from santase_agents.greedy import GreedyPolicy
+from santase_env import ObservationPolicy, RandomPolicy, Rules, engine, load_policy, view_of
+from santase_env.actions import CLAIM
+from santase_env.batch import apply_all, deal_all, new_games, views_to_move
+from santase_env.policy import ChainPolicy
 from santase_training import evaluate as module
 from santase_training.evaluate import (
     AgentError,
@@ -17,11 +22,6 @@ from santase_training.evaluate import (
     rules_notes,
     summarise,
 )
-
-from santase_env import ObservationPolicy, RandomPolicy, Rules, engine, load_policy, view_of
-from santase_env.actions import CLAIM
-from santase_env.batch import apply_all, deal_all, new_games, views_to_move
-from santase_env.policy import ChainPolicy
 
 ONLINE = Rules.preset("online", false_claim="illegal")
 

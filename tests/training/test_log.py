@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from santase_training.log import LogError, RunLog, read_log
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from santase_training.curves import evaluation_curve, group_runs, moving_average, read_run, training_curve
 from santase_training.log import LogError, RunLog
 from santase_training.plot import draw, plot_runs

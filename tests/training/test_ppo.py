@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+
 from santase_agents.network import masked_log_softmax
-from santase_training.compute import set_threads
+from santase_training.compute import start_workers
 from santase_training.config import PPOConfig
 from santase_training.ppo import Trainer, train
 from santase_training.run import RunError
@@ -33,7 +34,7 @@ MINI = "online,false_claim=illegal,ranks=QKTA,suits=CH,hand_size=2,target=33,sch
 
 @pytest.fixture(autouse=True)
 def one_thread() -> None:
-    set_threads(1, (8,), 8)
+    start_workers(1, (8,), 8)
 
 
 def weights(trainer: Trainer) -> list[torch.Tensor]:
@@ -124,7 +125,8 @@ def test_a_past_self_that_left_the_pool_plays_its_deal_to_the_end(tmp_path: Path
         trainer.train_update()
         bound = set(trainer.pool.opponent.tolist()) - {-1}
         assert bound <= set(trainer.pool.networks)
-        assert len(trainer.pool.members) <= TINY.pool_size
+        assert trainer.pool.members[0] == 0
+        assert len(trainer.pool.members) <= 1 + TINY.pool_size
 
 
 def test_resuming_under_other_rules_is_refused_and_both_are_named(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from santase_training.returns import fixed_seat_advantages
 
 Chain = dict[str, np.ndarray]

@@ -61,8 +61,10 @@ class PPOConfig:
 
     pool_share: float = 0.2
     """Share of deals in which one seat is played by a frozen past self."""
+    pool_first: float = 0.5
+    """Of these deals, share against the untrained first self: who meets only strong play forgets to punish weak."""
     pool_size: int = 8
-    """Past selves kept."""
+    """Past selves kept, the first one apart."""
     pool_every: int = 20
     """Updates between two of them."""
 
@@ -93,7 +95,7 @@ class PPOConfig:
         for name in (*positive.split(), "checkpoint_every", "keep_checkpoints", "learning_rate", "reward_scale"):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} must be above 0, not {getattr(self, name)}")
-        for name in ("pool_share", "discount", "trace"):
+        for name in ("pool_share", "pool_first", "discount", "trace"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} must lie between 0 and 1, not {getattr(self, name)}")
         if not 0 <= self.seed < 2**31:

@@ -18,34 +18,40 @@ class Pool:
 
     opponent [N]: number of the past self in that game, or NOBODY; seat [N]: the seat it plays. A past self
     that has left the pool lives on until its last deal is over, so an opponent never changes in mid-deal.
+    The first self never leaves, and plays ``first_share`` of the pool's deals.
     """
 
-    def __init__(self, games: int, share: float, size: int) -> None:
+    def __init__(self, games: int, share: float, first_share: float, size: int) -> None:
         self.share = share
+        self.first_share = first_share
         self.size = size
         self.networks: OrderedDict[int, PolicyValueNet] = OrderedDict()
         self.members: list[int] = []
         self.opponent = np.full(games, NOBODY, np.int64)
         self.seat = np.zeros(games, np.int64)
         self.added = 0
+        self.called = NOBODY
 
     def add(self, network: PolicyValueNet) -> None:
-        """Freeze a copy of ``network``; the oldest member leaves when there are too many."""
+        """Freeze a copy of ``network``; the oldest member but the first leaves when there are too many."""
         if self.share == 0 or self.size < 1:
             return
         self.networks[self.added] = _frozen_copy(network)
-        self.members = [*self.members, self.added][-self.size :]
+        self.members.append(self.added)
+        if len(self.members) > 1 + self.size:
+            del self.members[1]
         self.added += 1
         self._forget()
 
-    def bind(self, games: Array, random: np.random.Generator) -> None:
-        """Choose who plays the deals that begin now in ``games`` [B].
+    def call(self, random: np.random.Generator) -> None:
+        """Choose the past self that plays the deals which begin from now on: one at a time, so few are asked."""
+        first = random.random() < self.first_share
+        choice = 0 if first or len(self.members) < 2 else 1 + random.integers(len(self.members) - 1)
+        self.called = self.members[choice] if self.members else NOBODY
 
-        All draws of one call take the same past self, so that few networks are asked at a time.
-        """
-        plays_past = random.random(len(games)) < self.share
-        member = self.members[random.integers(len(self.members))] if self.members else NOBODY
-        self.opponent[games] = np.where(plays_past, member, NOBODY)
+    def bind(self, games: Array, random: np.random.Generator) -> None:
+        """Choose whether the past self plays, and where, in the deals that begin now in ``games`` [B]."""
+        self.opponent[games] = np.where(random.random(len(games)) < self.share, self.called, NOBODY)
         self.seat[games] = random.integers(2, size=len(games))
 
     def frozen(self, players: Array) -> Array:
@@ -56,17 +62,20 @@ class Pool:
     @torch.inference_mode()
     def act(
         self,
-        frozen: Array,
+        games: Array,
         observation: torch.Tensor,
         mask: torch.Tensor,
         actions: torch.Tensor,
-        generator: torch.Generator,
+        uniform: torch.Tensor,
     ) -> None:
-        """Overwrite ``actions`` [N] where ``frozen`` [N], by the past self bound to each game."""
-        for number in np.unique(self.opponent[frozen]):
-            rows = torch.from_numpy(np.flatnonzero(frozen & (self.opponent == number)))
+        """Overwrite ``actions`` [N] in the games [B] where a past self is to move, by the one bound to each.
+
+        observation [N, D], mask [N, 31] bool; uniform [N] is the chance in the decisions.
+        """
+        for number in np.unique(self.opponent[games]):
+            rows = torch.from_numpy(games[self.opponent[games] == number])
             logits, _ = self.networks[int(number)](observation[rows])
-            actions[rows] = sample_actions(masked_log_softmax(logits, mask[rows]), generator)
+            actions[rows] = sample_actions(masked_log_softmax(logits, mask[rows]).softmax(dim=1), uniform[rows])
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Everything to be saved."""

@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,13 @@ from torch import Tensor, nn
 from santase_agents.checkpoint import find_checkpoint, read_meta, read_tensors, save_checkpoint
 from santase_agents.net import NetPolicy
 from santase_agents.network import PolicyValueNet, masked_log_softmax, sample_actions
+from santase_env.compiled import Array
 from santase_env.observation import OBSERVATION_SIZE
 from santase_env.policy import load_policy
 from santase_env.state import STATE
 from santase_env.vector import SantaseVectorEnv
 
-from .compute import autocast, resolve_precision, set_threads
+from .compute import autocast, resolve_precision, start_workers
 from .config import PPOConfig, config_values
 from .evaluate import Result, evaluate
 from .pool import Pool
@@ -68,6 +70,7 @@ class Trainer:
     def __init__(self, config: PPOConfig, run: Path) -> None:
         self.config = config
         self.run = run
+        self.workers = start_workers(config.threads, config.hidden, config.minibatch)
         self.precision = resolve_precision(config.precision)
         self.env = SantaseVectorEnv(
             config.num_envs, config.rules, canonical_suits=config.canonical_suits, skip_forced=True, copy=False
@@ -77,7 +80,8 @@ class Trainer:
             torch.manual_seed(config.seed)
             self.network = PolicyValueNet(config.hidden)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
-        self.pool = Pool(config.num_envs, config.pool_share, config.pool_size)
+        self.pool = Pool(config.num_envs, config.pool_share, config.pool_first, config.pool_size)
+        self.pool.add(self.network)
         self.rollout = Rollout(config.rollout, config.num_envs)
         self.update = 0
         self.step = 0
@@ -99,33 +103,47 @@ class Trainer:
         self.seconds += seconds
         return {**numbers, "seconds": self.seconds, "steps_per_second": self.rollout.steps_taken / seconds}
 
-    @torch.inference_mode()
     def play(self, random: np.random.Generator, generator: torch.Generator) -> None:
         """Take ``rollout`` decisions in every game."""
         rollout, pool, env = self.rollout, self.pool, self.env
         rollout.steps_taken = 0
+        uniform = torch.rand(rollout.value.shape, generator=generator)
+        pool.call(random)
         for t in range(self.config.rollout):
             players = self.info["player"]
-            rollout.observation[t] = torch.from_numpy(self.current["observation"])
-            rollout.mask[t] = torch.from_numpy(self.current["action_mask"])
-            with autocast(self.precision):
-                logits, rollout.value[t] = self.network(rollout.observation[t])
-            log_probabilities = masked_log_softmax(logits, rollout.mask[t])
-            actions = sample_actions(log_probabilities, generator)
             frozen = pool.frozen(players)
-            pool.act(frozen, rollout.observation[t], rollout.mask[t], actions, generator)
-            rollout.action[t] = actions
-            rollout.log_probability[t] = log_probabilities.gather(1, actions[:, None])[:, 0]
+            self.workers.map(partial(self.decide, t, uniform[t], frozen))
             rollout.counted[t] = torch.from_numpy(~frozen)
             rollout.sign[t] = torch.from_numpy(1.0 - 2.0 * players)
-            self.current, rewards, ends, _, self.info = env.step(actions.numpy())
+            self.current, rewards, ends, _, self.info = env.step(rollout.action[t].numpy())
             rollout.reward[t] = torch.from_numpy(rewards[:, 0]) * self.config.reward_scale
             rollout.ends[t] = torch.from_numpy(ends)
             rollout.steps_taken += int(self.info["steps"].sum())
             pool.bind(np.flatnonzero(ends), random)
+        self.workers.map(self.foresee)
+
+    @torch.inference_mode()
+    def decide(self, t: int, uniform: Tensor, frozen: Array, worker: int) -> None:
+        """Decisions at time t in this worker's games, by past selves where ``frozen`` [N]; uniform [N] is chance."""
+        rollout, rows = self.rollout, self.workers.share(self.config.num_envs, worker)
+        rollout.observation[t, rows] = torch.from_numpy(self.current["observation"][rows])
+        rollout.mask[t, rows] = torch.from_numpy(self.current["action_mask"][rows])
         with autocast(self.precision):
-            value = self.network(torch.from_numpy(self.current["observation"]))[1]
-        rollout.last_value = value * torch.from_numpy(1.0 - 2.0 * self.info["player"]).float()
+            logits, rollout.value[t, rows] = self.network(rollout.observation[t, rows])
+        log_probabilities = masked_log_softmax(logits, rollout.mask[t, rows])
+        actions = sample_actions(log_probabilities.softmax(dim=1), uniform[rows])
+        rollout.action[t, rows] = actions
+        rollout.log_probability[t, rows] = log_probabilities.gather(1, actions[:, None])[:, 0]
+        places = np.arange(self.config.num_envs)[rows][frozen[rows]]
+        self.pool.act(places, rollout.observation[t], rollout.mask[t], rollout.action[t], uniform)
+
+    @torch.inference_mode()
+    def foresee(self, worker: int) -> None:
+        """The value, for seat 0, of where this worker's games stand after the last decision."""
+        rows = self.workers.share(self.config.num_envs, worker)
+        with autocast(self.precision):
+            value = self.network(torch.from_numpy(self.current["observation"][rows]))[1]
+        self.rollout.last_value[rows] = value * torch.from_numpy(1.0 - 2.0 * self.info["player"][rows]).float()
 
     def estimate(self) -> Batch:
         """Advantages and value targets of the learner's decisions, back in the frame of who took them."""
@@ -161,29 +179,23 @@ class Trainer:
             group["lr"] = rate
         own = batch.advantage[batch.rows]
         gains = (batch.advantage - own.mean()) / (own.std() + 1e-8)
+        parameters = list(self.network.parameters())
         sums = torch.zeros(5)
         count = 0
         for rows in self.minibatches(batch.rows, generator):
-            with autocast(self.precision):
-                logits, value = self.network(batch.observation[rows])
-            log_probabilities = masked_log_softmax(logits, batch.mask[rows])
-            log_probability = log_probabilities.gather(1, batch.action[rows, None])[:, 0]
-            log_ratio = log_probability - batch.log_probability[rows]
-            ratio = log_ratio.exp()
-            gain = gains[rows]
-            clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
-            policy_loss = -torch.min(gain * ratio, gain * clipped).mean()
-            value_loss = (value - batch.target[rows]).square().mean()
-            entropy = -(log_probabilities.exp() * log_probabilities).sum(dim=1).mean()
-            loss = policy_loss + config.value_coefficient * value_loss - entropy_weight * entropy
-            self.optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(self.network.parameters(), config.max_gradient_norm)
+
+            def gradient(worker: int, rows: Tensor = rows) -> tuple[tuple[Tensor, ...], Tensor]:
+                share = rows[self.workers.share(len(rows), worker)]
+                terms = self.losses(batch, gains, share).sum(dim=1) / len(rows)
+                loss = terms[0] + config.value_coefficient * terms[1] - entropy_weight * terms[2]
+                return torch.autograd.grad(loss, parameters), terms.detach()
+
+            gradients, terms = zip(*self.workers.map(gradient), strict=True)
+            for parameter, *shares in zip(parameters, *gradients, strict=True):
+                parameter.grad = torch.stack(shares).sum(dim=0) if len(shares) > 1 else shares[0]
+            nn.utils.clip_grad_norm_(parameters, config.max_gradient_norm)
             self.optimizer.step()
-            with torch.no_grad():
-                kl = (ratio - 1 - log_ratio).mean()
-                clip_fraction = ((ratio - 1).abs() > config.clip).float().mean()
-                sums += torch.stack([policy_loss, value_loss, entropy, kl, clip_fraction])
+            sums += torch.stack(terms).sum(dim=0)
             count += 1
         policy_loss, value_loss, entropy, kl, clip_fraction = (sums / count).tolist()
         if not np.isfinite([policy_loss, value_loss, entropy]).all():
@@ -200,6 +212,25 @@ class Trainer:
             "entropy_weight": entropy_weight,
             "decisions": len(own),
         }
+
+    def losses(self, batch: Batch, gains: Tensor, rows: Tensor) -> Tensor:
+        """Terms [5, B] of the decisions ``rows`` [B]: policy loss, squared value error, entropy; and, without a
+        gradient, the estimate of the KL divergence (Schulman, 2020) and whether the ratio was clipped."""
+        with autocast(self.precision):
+            logits, value = self.network(batch.observation.index_select(0, rows))
+        log_probabilities = masked_log_softmax(logits, batch.mask.index_select(0, rows))
+        log_probability = log_probabilities.gather(1, batch.action[rows, None])[:, 0]
+        log_ratio = log_probability - batch.log_probability[rows]
+        ratio = log_ratio.exp()
+        clipped = ratio.clamp(1 - self.config.clip, 1 + self.config.clip)
+        policy_loss = -torch.min(gains[rows] * ratio, gains[rows] * clipped)
+        value_loss = (value - batch.target[rows]).square()
+        # The softmax of logarithms is their exponential, without the slow path of exp for what underflows.
+        entropy = -(log_probabilities.softmax(dim=1) * log_probabilities).sum(dim=1)
+        with torch.no_grad():
+            kl = ratio - 1 - log_ratio
+            outside = ((ratio - 1).abs() > self.config.clip).float()
+        return torch.stack([policy_loss, value_loss, entropy, kl, outside])
 
     def minibatches(self, rows: Tensor, generator: torch.Generator) -> Iterator[Tensor]:
         """Some of ``rows`` [B] for every minibatch of every epoch; sizes within an epoch differ by one at most."""
@@ -256,15 +287,16 @@ def train(config: PPOConfig, run: Path, max_updates: int | None = None) -> bool:
     command goes on. Raises RunError or CheckpointError with one sentence when that is impossible.
     """
     run.mkdir(parents=True, exist_ok=True)
-    threads = set_threads(config.threads, config.hidden, config.minibatch)
     trainer = Trainer(config, run)
     if has_checkpoint(run):
         folder = find_checkpoint(run)
         check_resumable(config, read_meta(folder), folder)
         trainer.restore(folder)
+    if trainer.step >= config.total_steps and (run / "result.json").exists():
+        return True
     (run / "config.json").write_text(json.dumps(config_values(config), indent=1) + "\n", encoding="utf-8")
 
-    with Reporter(trainer.run, config, trainer.step, threads, trainer.precision) as report, StopFlag() as stop:
+    with Reporter(run, config, trainer.step, trainer.workers.threads, trainer.precision) as report, StopFlag() as stop:
         if trainer.step == 0:
             evaluate_all(trainer, report, config.evaluate_deals)
         while trainer.step < config.total_steps:
