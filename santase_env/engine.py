@@ -322,7 +322,6 @@ def finish_trick(state: Record, winner: int, led: int, card: int) -> None:
     state.pending[winner] = 0
     if state.talon > 0 and state.closed_by < 0:
         draw(state, winner)
-        draw(state, 1 - winner)
     played_out = state.hands[winner] == 0
     if played_out and state.closed_by < 0:
         points += state.last_trick_bonus
@@ -334,21 +333,25 @@ def finish_trick(state: Record, winner: int, led: int, card: int) -> None:
 
 
 @jit
-def draw(state: Record, player: int) -> None:
-    """The top card of the talon; the last one is the face-up card, and all see who gets it."""
-    card = int64(state.dealt[state.deck_size - state.talon])
-    if state.talon == 1:
-        card = int64(state.face_up)
-        state.known[player] |= 1 << card
+def draw(state: Record, first: int) -> None:
+    """``first`` draws the top card of the talon, then the other; the last one is the face-up card, and all see it."""
+    place = int64(state.deck_size) - state.talon
+    received = cards_received(state)
+    one, two = int64(state.dealt[place]), int64(state.dealt[place + 1])
+    if state.talon == 2:
+        two = int64(state.face_up)
+        state.known[1 - first] |= 1 << two
         state.face_up = -1
-    state.hands[player] |= 1 << card
-    state.cards[player, cards_received(state)] = card
-    state.talon -= 1
+    state.hands[first] |= 1 << one
+    state.hands[1 - first] |= 1 << two
+    state.cards[first, received] = one
+    state.cards[1 - first, received] = two
+    state.talon -= 2
 
 
 @jit
 def cards_received(state: Record) -> int:
-    """Cards that each player was dealt and drew, the draws of a trick just finished counted when both are done."""
+    """Cards that each player was dealt and drew."""
     return (int64(state.deck_size) - int64(state.talon)) // 2
 
 

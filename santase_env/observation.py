@@ -118,18 +118,13 @@ def encode_into(view: Record, canonical: bool, row: Array) -> None:
     for i in range(TRUMP_SUIT, OBSERVATION_SIZE):
         row[i] = 0
     row[TRUMP_SUIT + (0 if canonical else trump)] = 1
-    if view.face_up >= 0:
-        row[FACE_UP + view.face_up % NUM_RANKS] = 1
+    row[FACE_UP + max(int64(view.face_up), 0) % NUM_RANKS] = view.face_up >= 0
     row[TALON] = view.talon * _PER[view.deck_size - 2 * view.hand_size]
-    if view.closed_by >= 0:
-        row[CLOSED + (view.closed_by ^ me)] = 1
     row[STRICT] = is_strict(view)
     row[LEADING] = view.leader == me
     row[TO_MOVE] = view.player == me
     row[ANNOUNCED] = view.announced >= 0
-    if view.first_to_target >= 0:
-        row[FIRST_TO_TARGET + (view.first_to_target ^ me)] = 1
-    per_target = _PER[view.target]
+    per_target, per_match = _PER[view.target], _PER[view.match_target]
     for side in range(2):
         seat = me ^ side
         points = view.points[seat]
@@ -137,13 +132,12 @@ def encode_into(view: Record, canonical: bool, row: Array) -> None:
         row[POINTS_BEYOND + side] = min(max(points - view.target, 0) * _PER[200], _ONE)
         row[PENDING + side] = min(view.pending[seat] * per_target, _ONE)
         row[SAFE + side] = points >= view.schneider
+        row[CLOSED + side] = view.closed_by == seat
+        row[FIRST_TO_TARGET + side] = view.first_to_target == seat
         row[TRICKS + side] = view.tricks[seat] * _PER[12]
-    if view.marriages[0] | view.marriages[1]:
-        write_suits(row, MARRIAGES_MINE, canonical_suits_of(view.marriages[me], first))
-        write_suits(row, MARRIAGES_THEIRS, canonical_suits_of(view.marriages[other], first))
-    if view.match_points[0] | view.match_points[1]:
-        for side in range(2):
-            row[MATCH_POINTS + side] = min(view.match_points[me ^ side] * _PER[view.match_target], _ONE)
+        row[MATCH_POINTS + side] = min(view.match_points[seat] * per_match, _ONE)
+    write_suits(row, MARRIAGES_MINE, canonical_suits_of(view.marriages[me], first))
+    write_suits(row, MARRIAGES_THEIRS, canonical_suits_of(view.marriages[other], first))
     row[RULES] = view.marriage_on_opening_lead
     row[RULES + 1] = view.close_on_opening_lead
     row[RULES + 2] = view.close_min_talon > 2

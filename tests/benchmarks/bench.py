@@ -114,19 +114,13 @@ def aec(rules: str, *, wrapped: bool, steps: int = 30_000) -> tuple[float, float
 
 
 def training(rules: str) -> tuple[float, float, int, str]:
-    """(steps per second, steps per deal, torch threads, precision) of PPO with a 2x256 network, two epochs."""
-    import torch
-
-    from santase_training.compute import set_threads
-
+    """(steps per second, steps per deal, threads, precision) of PPO with a 2x256 network and two epochs."""
     config = PPOConfig(rules=rules, pool_every=1)
-    threads = set_threads(config.threads, config.hidden, config.minibatch)
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(config, Path(folder))
         speed = median(lambda: trainer.train_update()["steps_per_second"])
-    assert torch.get_num_threads() == threads
     steps = trainer.step / max(1, int(trainer.env.states["deal"].sum()))
-    return speed, steps, threads, trainer.precision
+    return speed, steps, trainer.workers.threads, trainer.precision
 
 
 def main() -> None:

@@ -304,7 +304,8 @@ def train(config: PPOConfig, run: Path, max_updates: int | None = None) -> bool:
                 trainer.save()
                 return False
             before = trainer.step
-            report.train(trainer.update + 1, trainer.train_update(), trainer.step)
+            numbers = trainer.train_update()
+            report.train(trainer.update, numbers, trainer.step)
             if trainer.step // config.evaluate_every > before // config.evaluate_every:
                 evaluate_all(trainer, report, config.evaluate_deals)
             if trainer.step // config.checkpoint_every > before // config.checkpoint_every:
