@@ -34,12 +34,14 @@ Illegal actions. ``raw_env`` raises IllegalAction and nothing has changed. ``env
 it, +3 to the other, terminated, "illegal" 1, and the infos say that the other won 3 game points.
 
 Seeds. ``reset(seed=s)`` gives deal 0 of game 0 of seed s, the cards of ``Game(seed=s)``. ``reset()`` goes on to the
-next deal of the game; the two seats lead in turn. The first reset without a seed asks the operating system for one.
+next deal of the game; seat 0 leads the even ones, seat 1 the odd ones (within a match, the loser of the last). The
+first reset without a seed asks the operating system for one.
 
 State. ``state()`` [2 D + 24] float32 is for centralised critics and knows all cards: what seat 0 sees, what seat 1
 sees, and 24 entries for the talon: 1 for the card to be drawn next, 1/24 less for each one after it, 0 for others.
 """
 
+import operator
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, ClassVar, Literal
@@ -248,9 +250,14 @@ class IllegalEndsEpisode(OrderEnforcingWrapper[str, dict[str, Array], int | None
         try:
             super().step(action)
         except IllegalAction:
-            if not hasattr(action, "__index__"):
-                raise
-            self.env.forfeit()
+            try:
+                operator.index(action)  # type: ignore[arg-type]  # whatever it is
+            except TypeError:
+                pass
+            else:
+                self.env.forfeit()
+                return
+            raise
 
     def __str__(self) -> str:
         return str(self.env)

@@ -11,15 +11,15 @@ from typing import Any, Literal
 import numpy as np
 
 from . import engine
-from .actions import ACTION_TEXTS, NUM_ACTIONS
+from .actions import NUM_ACTIONS
 from .batch import apply_all, new_games, opener_of, views_to_move
 from .cards import NUM_CARDS
 from .compiled import Array, Record, jit, lowest_bit
 from .observation import OBSERVATION_SIZE, real_action
-from .policy import Policy, load_policy
-from .rng import mix
+from .policy import Policy, ask, load_policy
+from .rng import derive
 from .rules import Rules
-from .state import new_states
+from .state import LOG_SIZE, new_states
 from .vector import ILLEGAL_STAKE, check_episode, reward_of, show
 from .view import VIEW
 
@@ -113,14 +113,8 @@ class Duels:
             views, masks = views_to_move(self.states, rows)
             keys = np.empty(len(rows), np.uint64)
             fill_opponent_keys(self.states, rows, keys)
-            actions = np.asarray(self.opponent.act(views, masks, keys), np.int64)
-            bad = apply_all(self.states, rows, actions)
-            if bad >= 0:
-                chosen, legal = int(actions[bad]), [ACTION_TEXTS[action] for action in np.flatnonzero(masks[bad])]
-                raise ValueError(
-                    f"the opponent, {type(self.opponent).__name__}, chose action {chosen} in game "
-                    f"{self.first + rows[bad]}, where {', '.join(legal)} are legal"
-                )
+            actions = ask(self.opponent, f"the opponent {type(self.opponent).__name__}", views, masks, keys)
+            apply_all(self.states, rows, actions)
 
     def _show(self, rows: Array) -> None:
         show_learners(self.states, self.duels, rows, self.canonical_suits, self._view, self.observation, self.mask)
@@ -209,9 +203,8 @@ def fill_opponent_keys(states: Array, rows: Array, keys: Array) -> None:
     """keys [B] uint64 of the players to move in the games ``rows``."""
     for k in range(len(rows)):
         state = states[rows[k]]
-        # The shuffle of the deal uses the counters below NUM_CARDS of the same key.
-        seat_key = mix(mix(state.key, state.deal), NUM_CARDS + state.player)
-        keys[k] = mix(seat_key, state.log_length)
+        # Counters beyond those of the shuffle, which is made from the same key.
+        keys[k] = derive(derive(state.key, state.deal), (NUM_CARDS + state.player) * LOG_SIZE + state.log_length)
 
 
 @jit

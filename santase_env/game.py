@@ -165,9 +165,9 @@ class Game:
 
     def view(self, player: int) -> Record:
         """VIEW of seat 0 or 1: all that this player may know, at any time."""
-        if player not in (0, 1):
+        if isinstance(player, bool) or player not in (0, 1):
             raise ValueError(f"player must be 0 or 1, not {player!r}")
-        return view_of(self.state, player)
+        return view_of(self.state, int(player))
 
     def observation(self, player: int) -> dict[str, Array]:
         """{"observation": [D] float32, "action_mask": [31] int8}; the mask is 0 for who is not to move."""
@@ -202,6 +202,9 @@ class Game:
     def __str__(self) -> str:
         return ansi(self.state)
 
+    def __copy__(self) -> "Game":
+        return self.copy()
+
     def __repr__(self) -> str:
         where = f"player {self.player} to move" if not self.over else f"over: {self.result}"
         return f"<Game {self.rules}, trump {self.trump}, {len(self.actions())} actions, {where}>"
@@ -209,7 +212,7 @@ class Game:
 
 def check_deal(rules: Rules, hands: Iterable[str], talon: str) -> list[int]:
     """Ids of all cards as they lie (hand 0, hand 1, talon); raises ValueError that names the fault."""
-    parts = [] if isinstance(hands, str) else [*hands, talon]
+    parts = [*hands, talon] if isinstance(hands, list | tuple) else []
     if not parts or not all(isinstance(part, str) for part in parts):
         raise ValueError("hands must be two texts of cards, such as '9H AH AC', and the talon one text")
     if len(parts) != 3:

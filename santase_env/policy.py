@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from .actions import CLAIM, NUM_ACTIONS
+from .actions import ACTION_TEXTS, CLAIM, NUM_ACTIONS
 from .compiled import Array, int64, jit
 from .observation import encode_batch, real_actions
 from .rng import mix, random_element
@@ -33,6 +33,36 @@ class Policy(Protocol):
     def act(self, views: Array, masks: Array, keys: Array) -> Array: ...
 
 
+class AgentError(ValueError):
+    """An agent that answered with something other than one legal action per row; the message says what."""
+
+
+def ask(policy: Policy, name: str, views: Array, masks: Array, keys: Array) -> Array:
+    """The actions [B] int64 of a policy, every one checked; raises AgentError, which calls the policy ``name``."""
+    actions = np.asarray(policy.act(views, masks, keys))
+    if actions.shape != (len(views),) or actions.dtype.kind not in "iu":
+        raise AgentError(
+            f"{name} must return {len(views)} integers, one action per view, "
+            f"not an array of shape {actions.shape} and type {actions.dtype}"
+        )
+    actions = actions.astype(np.int64)
+    inside = (actions >= 0) & (actions < NUM_ACTIONS)
+    legal = inside & (masks[np.arange(len(actions)), np.where(inside, actions, 0)] != 0)
+    if not legal.all():
+        row = int(np.flatnonzero(~legal)[0])
+        chosen = ACTION_TEXTS[actions[row]] if inside[row] else f"action {actions[row]}"
+        texts = ", ".join(ACTION_TEXTS[action] for action in np.flatnonzero(masks[row]))
+        raise AgentError(f"{name} chose {chosen}, which is not legal there; legal: {texts}")
+    return actions
+
+
+def check_masks(masks: Array) -> None:
+    """Raises ValueError when a row of masks [B, 31] allows nothing: that player is not to move."""
+    if not masks.any(axis=1).all():
+        row = int(np.flatnonzero(~masks.any(axis=1))[0])
+        raise ValueError(f"row {row} of the masks is all zero: that player is not to move and cannot act")
+
+
 class RandomPolicy:
     """Uniform over the legal actions; false claims apart, unless claims="any"."""
 
@@ -42,6 +72,7 @@ class RandomPolicy:
         self.claims = claims
 
     def act(self, views: Array, masks: Array, keys: Array) -> Array:
+        check_masks(masks)
         actions = np.empty(len(views), np.int64)
         _act_randomly(views, masks, keys, self.claims == "any", actions)
         return actions
@@ -118,7 +149,7 @@ def load_policy(spec: "str | Policy") -> Policy:
     it applies.
     """
     if not isinstance(spec, str):
-        if isinstance(spec, Policy):
+        if isinstance(spec, Policy) and not isinstance(spec, type):
             return spec
         raise ValueError(f"a policy is a spec such as 'greedy' or an object with act(views, masks, keys), not {spec!r}")
     first, plus, rest = spec.partition("+")
@@ -148,7 +179,7 @@ def _build(spec: str, factory: Callable[..., Policy], options: str) -> Policy:
     arguments, keywords = [], {}
     for part in options.split(",") if options else ():
         key, equals, value = part.partition("=")
-        if equals:
+        if equals and key.strip().isidentifier():
             keywords[key.strip()] = _value(value.strip())
         else:
             arguments.append(part)

@@ -34,6 +34,8 @@ def read_records(path: str | Path) -> Any:
         raise RecordError(f"cannot read {path}: {error.strerror}") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise RecordError(f"{path} is not JSON: {error}") from None
+    except RecursionError:
+        raise RecordError(f"{path} is nested too deeply to be a record") from None
 
 
 def replay(value: Any) -> Any:
@@ -44,7 +46,11 @@ def replay(value: Any) -> Any:
     deal, the step, and what would have been legal.
     """
     if isinstance(value, list):
-        return [_named(f"record {i}", replay, item) for i, item in enumerate(value)]
+        return [_named(f"record {i}", _replay_one, item) for i, item in enumerate(value)]
+    return _replay_one(value)
+
+
+def _replay_one(value: Any) -> Json:
     if isinstance(value, dict) and "deals" in value:
         return _replay_match(value)
     return replay_deal(value)

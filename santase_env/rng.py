@@ -26,6 +26,13 @@ def mix(key: np.uint64, counter: int) -> np.uint64:
 
 
 @jit
+def derive(key: np.uint64, counter: int) -> np.uint64:
+    """As ``mix``, but one way: ``mix`` can be turned back, and who decides by a key must not learn from it how the
+    cards were dealt."""
+    return mix(key, counter) ^ np.uint64(key)
+
+
+@jit
 def below(bits: np.uint64, count: int) -> int:
     """An integer in [0, count) from 64 random bits, by their upper half (bias under count / 2**32)."""
     return int64(((bits >> _32) * np.uint64(count)) >> _32)
@@ -66,8 +73,10 @@ def check_seed(seed: int | None) -> int:
         return secrets.randbits(63)
     try:
         number = seed.__index__()
-    except AttributeError:
-        raise ValueError(f"seed must be an integer or None, not {seed!r}") from None
+    except (AttributeError, TypeError):
+        number = None
+    if number is None or isinstance(seed, bool):
+        raise ValueError(f"seed must be an integer or None, not {seed!r}")
     if not 0 <= number < 2**63:
         raise ValueError(f"seed must lie between 0 and 2**63 - 1, not {number}")
     return number

@@ -98,15 +98,15 @@ class Rules:
             )
 
     @classmethod
-    def preset(cls, name: str, **changes: Any) -> "Rules":
+    def preset(cls, name: str, /, **changes: Any) -> "Rules":
         """The preset ``paper``, ``online`` or ``classic``, with some fields changed.
 
         Raises ValueError for an unknown preset or field (naming the nearest) and for impossible values.
         """
-        if name not in PRESETS:
+        if not isinstance(name, str) or name not in PRESETS:
             raise ValueError(f"unknown rules preset {name!r}{_nearest(name, PRESETS)}; there are {', '.join(PRESETS)}")
         _check_fields(changes)
-        return cls(**{**PRESETS[name], **changes})
+        return cls(**{**PRESETS[name], **{key: _plain(value) for key, value in changes.items()}})
 
     @classmethod
     def of(cls, value: "Rules | str | Mapping[str, Any]") -> "Rules":
@@ -121,7 +121,7 @@ class Rules:
             name, *parts = [part.strip() for part in value.split(",")]
             changes = {}
             for part in parts:
-                key, equals, text = part.partition("=")
+                key, equals, text = (piece.strip() for piece in part.partition("="))
                 if not equals:
                     raise ValueError(f"rules {value!r}: {part!r} should read field=value")
                 _check_fields([key])
@@ -254,8 +254,13 @@ def _check_fields(names: Mapping[str, Any] | list[str]) -> None:
             raise ValueError(f"unknown rule field {name!r}{_nearest(name, known)}; there are {', '.join(known)}")
 
 
-def _nearest(name: str, names: Mapping[str, Any] | list[str]) -> str:
-    close = difflib.get_close_matches(name, list(names), n=1)
+def _plain(value: Any) -> Any:
+    """A number of numpy's as Python's, so that rules written with either are equal."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _nearest(name: object, names: Mapping[str, Any] | list[str]) -> str:
+    close = difflib.get_close_matches(str(name), list(names), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 

@@ -71,8 +71,8 @@ class SantaseVectorEnv:
         skip_forced: bool = False,
         copy: bool = True,
     ) -> None:
-        if num_envs < 1:
-            raise ValueError(f"num_envs must be at least 1, not {num_envs}")
+        if not isinstance(num_envs, int | np.integer) or num_envs < 1:
+            raise ValueError(f"num_envs must be an integer of at least 1, not {num_envs!r}")
         self.num_envs = num_envs
         self.rules = Rules.of(rules)
         self.episode = check_episode(episode)
@@ -90,7 +90,7 @@ class SantaseVectorEnv:
 
     @property
     def states(self) -> Array:
-        """The games themselves, STATE [N]: hidden cards and all, for critics and tools; not a copy."""
+        """The games themselves, STATE [N]: hidden cards and all, for critics and tools, to be read only."""
         if self._states is None:
             raise ValueError("the environment has no games yet: call reset() first")
         return self._states
@@ -110,6 +110,9 @@ class SantaseVectorEnv:
             raise ValueError(
                 f"states must be {self.num_envs} records of dtype STATE, not {states.shape} {states.dtype}"
             )
+        names = self.rules.packed.dtype.names or ()
+        if (states["player"] < 0).any() or any((states[name] != self.rules.packed[name]).any() for name in names):
+            raise ValueError(f"every state must be in the middle of a deal under rules {self.rules}")
         self._states = states.copy()
         return self._show()
 
@@ -155,7 +158,7 @@ class SantaseVectorEnv:
 
     def masks(self) -> Array:
         """Legal actions [N, 31] int8 of the players to move in real suits, as policies want them."""
-        masks = np.zeros((self.num_envs, NUM_ACTIONS), np.int8)
+        masks = np.zeros((len(self.states), NUM_ACTIONS), np.int8)
         _write_masks(self._steps, masks)
         return masks
 

@@ -456,3 +456,13 @@ def test_human_rendering_shows_the_end_of_every_deal_of_a_match(capsys: pytest.C
     out = capsys.readouterr().out
     assert out.count("over  ") == env.infos["player_0"]["deals"]
     assert out.count("leads first") == env.infos["player_0"]["deals"]
+
+
+def test_a_legal_action_in_an_array_raises_and_does_not_lose_the_game() -> None:
+    env = santase_v0.env()
+    env.reset(seed=1)
+    action = int(env.observe(env.agent_selection)["action_mask"].argmax())
+    with pytest.raises(IllegalAction, match="give an integer"):
+        env.step(np.array([action]))
+    assert not any(env.terminations.values())
+    env.step(action)

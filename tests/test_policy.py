@@ -8,7 +8,8 @@ from santase_env.actions import ANNOUNCE, CLAIM, NUM_ACTIONS, action_id
 from santase_env.batch import deal_all, new_games, views_to_move
 from santase_env.cards import NUM_CARDS, NUM_RANKS
 from santase_env.compiled import Array
-from santase_env.policy import ChainPolicy, ObservationPolicy, Policy, RandomPolicy
+from santase_env.policy import AgentError, ChainPolicy, ObservationPolicy, Policy, RandomPolicy, ask, load_policy
+from santase_env.rng import derive, mix
 
 KEYS = np.arange(20_000, dtype=np.uint64) * np.uint64(2_654_435_761)
 
@@ -141,3 +142,36 @@ def test_chain_asks_the_first_where_it_applies_and_the_second_elsewhere() -> Non
     actions = ChainPolicy(_ClubsOnly(), _FirstCard()).act(views, masks, KEYS[: len(views)])
     np.testing.assert_array_equal(actions[clubs], _ClubsOnly().act(views[clubs], masks[clubs], KEYS))
     np.testing.assert_array_equal(actions[~clubs], _FirstCard().act(views[~clubs], masks[~clubs], KEYS))
+
+
+def test_keys_do_not_tell_how_the_cards_were_dealt() -> None:
+    """mix can be turned back step by step; a key of a decision cannot."""
+    assert mix(np.uint64(5), 3) != derive(np.uint64(5), 3)
+    assert derive(np.uint64(5), 3) == mix(np.uint64(5), 3) ^ 5
+
+
+@pytest.mark.parametrize("spec", ["random", "greedy", "heuristic"])
+def test_an_empty_mask_is_refused_with_a_sentence(spec: str) -> None:
+    """pytorch/rl 1471: all-zero masks of idle agents fed to a policy."""
+    views, masks = opening()
+    with pytest.raises(ValueError, match="row 0 of the masks is all zero"):
+        load_policy(spec).act(views, masks * 0, np.zeros(1, np.uint64))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (np.array([99]), "chose action 99, which is not legal there; legal: "),
+        (np.array([30]), "chose claim"),
+        (np.array([0, 1]), "must return 1 integers"),
+        (np.array([0.0]), "type float64"),
+    ],
+)
+def test_answers_of_a_policy_are_checked(answer: Array, message: str) -> None:
+    class Stubborn:
+        def act(self, views: Array, masks: Array, keys: Array) -> Array:
+            return answer
+
+    views, masks = opening("online,false_claim=illegal")
+    with pytest.raises(AgentError, match=message):
+        ask(Stubborn(), "Stubborn", views, masks, np.zeros(1, np.uint64))

@@ -209,3 +209,25 @@ def test_files(tmp_path: Path) -> None:
         read_records(tmp_path / "none.json")
     with pytest.raises(RecordError, match="cannot read"):
         read_records(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [({"preset": "paper", "name": 1}, "unknown rule field 'name'"), ({"preset": "paper", "cls": 1}, "field 'cls'")],
+)
+def test_rule_fields_named_like_parameters_are_refused_too(rules: dict[str, object], message: str) -> None:
+    record = {**Game(rules="paper", seed=1).record(), "rules": rules}
+    with pytest.raises(RecordError, match=message):
+        replay(record)
+
+
+def test_a_list_inside_a_list_is_no_record() -> None:
+    with pytest.raises(RecordError, match=r"record 0: a record is a JSON object"):
+        replay([[Game(seed=1).record()]])
+
+
+def test_json_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "deep.json"
+    file.write_text("[" * 100_000 + "]" * 100_000)
+    with pytest.raises(RecordError, match="nested too deeply"):
+        read_records(file)

@@ -240,7 +240,7 @@ def test_a_copy_in_mid_deal_goes_on_by_itself(duplicate: Any) -> None:
 
 
 def test_wrong_options_are_named() -> None:
-    with pytest.raises(ValueError, match="num_envs must be at least 1, not 0"):
+    with pytest.raises(ValueError, match="num_envs must be an integer of at least 1, not 0"):
         SantaseVectorEnv(0)
     with pytest.raises(ValueError, match="episode must be 'deal' or 'match', not 'game'"):
         SantaseVectorEnv(1, episode="game")

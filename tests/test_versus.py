@@ -17,8 +17,8 @@ from santase_env.actions import CLAIM, CLOSE
 from santase_env.cards import NUM_CARDS
 from santase_env.compiled import Array
 from santase_env.duel import INFO_KEYS
-from santase_env.rng import game_key, mix
-from santase_env.state import REASONS
+from santase_env.rng import derive, game_key
+from santase_env.state import LOG_SIZE, REASONS
 
 MODES = list(AutoresetMode)
 
@@ -83,8 +83,8 @@ def test_every_step_equals_the_scalar_game(opponent: str, rules: str) -> None:
         while True:
             while game.player == 1 - seat:
                 key = np.uint64(game_key(seed, 0))
-                for counter in (deal, NUM_CARDS + game.player, len(game.actions())):
-                    key = np.uint64(mix(key, counter))
+                for counter in (deal, (NUM_CARDS + game.player) * LOG_SIZE + len(game.actions())):
+                    key = np.uint64(derive(key, counter))
                 mask = game.observation(game.player)["action_mask"]
                 view = np.array([game.view(game.player)], game.view(game.player).dtype)
                 game.apply(int(policy.act(view, mask[None], np.array([key]))[0]))
@@ -345,7 +345,7 @@ def test_a_copy_in_mid_deal_goes_on_by_itself(duplicate: Any) -> None:
 
 def test_an_opponents_illegal_action_is_named() -> None:
     env = VersusEnv(Stubborn(), "online,false_claim=illegal", seat=1)
-    with pytest.raises(ValueError, match=r"the opponent, Stubborn, chose action 29 in game 0, where .* are legal"):
+    with pytest.raises(ValueError, match=r"the opponent Stubborn chose close, which is not legal there; legal: "):
         env.reset(seed=1)
 
 

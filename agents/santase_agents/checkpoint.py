@@ -26,6 +26,7 @@ from .network import PolicyValueNet
 
 FORMAT = 1
 META, MODEL, TRAINER = "checkpoint.json", "model.safetensors", "trainer.safetensors"
+META_KEYS = ("rules", "canonical_suits", "network", "config", "update", "step")
 Tensors = Mapping[str, torch.Tensor]
 
 
@@ -49,9 +50,12 @@ def save_checkpoint(folder: Path, meta: Mapping[str, Any], model: Tensors, train
             save_file({name: tensor.contiguous() for name, tensor in trainer.items()}, partial / TRAINER)
         text = json.dumps({"format": FORMAT, "layout": layout(), **meta}, indent=1)
         (partial / META).write_text(text + "\n", encoding="utf-8")
+        aside = folder.with_name(f".{folder.name}.old")
+        shutil.rmtree(aside, ignore_errors=True)
         if folder.exists():
-            shutil.rmtree(folder)
+            os.replace(folder, aside)
         os.replace(partial, folder)
+        shutil.rmtree(aside, ignore_errors=True)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(partial, ignore_errors=True)
         raise CheckpointError(f"cannot write the checkpoint {folder}: {error}; earlier ones are untouched") from None
@@ -82,6 +86,9 @@ def read_meta(folder: Path) -> dict[str, Any]:
     if meta.get("layout") != layout():
         theirs = meta.get("layout")
         raise CheckpointError(f"{folder} reads observation layout {theirs}, but this version writes {layout()}")
+    missing = [key for key in META_KEYS if key not in meta]
+    if missing or "hidden" not in meta["network"]:
+        raise CheckpointError(f"{folder / META} lacks {', '.join(missing) or 'network.hidden'}")
     return meta
 
 

@@ -11,6 +11,7 @@ from santase_env.actions import CLAIM, EXCHANGE
 from santase_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
 from santase_env.compiled import Array, Record, int64, jit
 from santase_env.engine import CARD_VALUES, beats
+from santase_env.policy import check_masks
 
 from .counting import best_announcement
 
@@ -23,6 +24,7 @@ class GreedyPolicy:
 
     def act(self, views: Array, masks: Array, keys: Array) -> Array:
         """views [B], masks [B, 31], keys [B] (unused) -> actions [B]."""
+        check_masks(masks)
         actions = np.empty(len(views), np.int64)
         _act_all(views, masks, actions)
         return actions

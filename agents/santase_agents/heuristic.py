@@ -43,6 +43,7 @@ from santase_env.actions import CLAIM, CLOSE, EXCHANGE
 from santase_env.cards import NUM_RANKS, NUM_SUITS
 from santase_env.compiled import Array, Record, int64, jit
 from santase_env.engine import CARD_VALUES, beats, higher_than, suit_of
+from santase_env.policy import check_masks
 from santase_env.view import unseen_cards
 
 from .counting import (
@@ -87,6 +88,7 @@ class HeuristicPolicy:
 
     def act(self, views: Array, masks: Array, keys: Array) -> Array:
         """views [B], masks [B, 31], keys [B] (unused) -> actions [B]."""
+        check_masks(masks)
         actions = np.empty(len(views), np.int64)
         _act_all(views, masks, actions)
         return actions

@@ -40,6 +40,8 @@ class NetPolicy:
 
     def act(self, views: Array, masks: Array, keys: Array) -> Array:
         """views [B], masks [B, 31], keys [B] -> actions [B]."""
+        if not len(views):
+            return np.empty(0, np.int64)
         observations, mask = encode_batch(views, masks, self.canonical_suits)
         scores = masked_log_softmax(self._logits(observations), torch.from_numpy(mask).bool()).numpy()
         if self.mode == "sample":

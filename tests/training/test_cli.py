@@ -122,7 +122,9 @@ def test_an_agent_that_plays_illegally_is_named(refused: Any, monkeypatch: pytes
             return np.full(len(views), 30)
 
     monkeypatch.setitem(policy._registered, "claims", Claims)
-    assert refused("evaluate", "greedy", "claims", "--deals", 10).startswith("claims chose claim in pair ")
+    assert refused("evaluate", "greedy", "claims", "--deals", 10).startswith(
+        "claims chose claim, which is not legal there"
+    )
 
 
 def test_other_rules_than_those_of_training_are_said(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,9 @@ from santase_agents.greedy import GreedyPolicy
 from santase_env import ObservationPolicy, RandomPolicy, Rules, engine, load_policy, view_of
 from santase_env.actions import CLAIM
 from santase_env.batch import apply_all, deal_all, new_games, views_to_move
-from santase_env.policy import ChainPolicy
+from santase_env.policy import AgentError, ChainPolicy
 from santase_training import evaluate as module
 from santase_training.evaluate import (
-    AgentError,
     decision_keys,
     decisions,
     evaluate,
@@ -177,7 +176,7 @@ def test_draws_change_no_share_but_a_game_of_draws_only_is_even() -> None:
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (lambda masks: np.full(len(masks), CLAIM), "Answer chose claim in pair .*, which is not legal there; legal: "),
+        (lambda masks: np.full(len(masks), CLAIM), "Answer chose claim, which is not legal there; legal: "),
         (lambda masks: np.full(len(masks), 99), "Answer chose action 99"),
         (lambda masks: masks.argmax(axis=1)[:-1], "Answer must return .* integers, one action per view"),
         (lambda masks: masks.argmax(axis=1) + 0.5, "not an array of shape .* and type float64"),

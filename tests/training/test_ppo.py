@@ -155,3 +155,22 @@ def test_it_learns_on_a_mini_deck(tmp_path: Path, seed: int) -> None:
     after = trainer.evaluate("greedy", 2000)
     assert after.mean > before + 0.3
     assert after.ci95[0] > 0
+
+
+def test_a_resumed_run_keeps_the_threads_that_a_probe_found(tmp_path: Path) -> None:
+    config = replace(TINY, threads=0)
+    train(config, tmp_path, max_updates=1)
+    path = next((tmp_path / "checkpoints").glob("*/checkpoint.json"))
+    meta = json.loads(path.read_text())
+    path.write_text(json.dumps({**meta, "threads": 3}))
+    train(config, tmp_path, max_updates=2)
+    newest = max((tmp_path / "checkpoints").glob("*/checkpoint.json"))
+    assert json.loads(newest.read_text())["threads"] == 3
+
+
+def test_two_workers_learn_what_one_does(tmp_path: Path) -> None:
+    one, two = Trainer(TINY, tmp_path / "1"), Trainer(replace(TINY, threads=2), tmp_path / "2")
+    for trainer in (one, two):
+        trainer.train_update()
+    for first, second in zip(weights(one), weights(two), strict=True):
+        assert torch.allclose(first, second, atol=1e-5)

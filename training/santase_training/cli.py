@@ -130,11 +130,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
-    from santase_env.policy import load_policy
+    from santase_env.policy import AgentError, load_policy
     from santase_env.rng import check_seed
     from santase_env.rules import Rules
 
-    from .evaluate import AgentError, check_deals, evaluate_all, rules_notes
+    from .evaluate import check_deals, evaluate_all, rules_notes
 
     if len(options.agents) < 2:
         raise UsageError(f"give at least two agents to evaluate, not only {options.agents[0]}")
@@ -167,6 +167,10 @@ def _as_json(agents: Sequence[str], results: "Sequence[Result]") -> dict[str, An
     by_pair = _both_ways(len(agents), results)
     matrix = [[by_pair[i, j][0] if i != j else None for j in range(len(agents))] for i in range(len(agents))]
     return {
+        "a": results[0].a,
+        "b": results[0].b,
+        "mean": results[0].mean,
+        "ci95": list(results[0].ci95),
         "agents": list(agents),
         "matrix": matrix,
         "results": [result.to_json() for result in results],
@@ -203,7 +207,7 @@ def _show(agents: Sequence[str], results: "Sequence[Result]") -> None:
         table.add_row("game points per deal", f"{first.mean:+.3f} ± {half:.3f}")
         table.add_row("deals won", f"{first.deals_won:.1%}")
         table.add_row("deals lost", f"{first.deals_lost:.1%}")
-        table.add_row("matches won", f"{first.matches_won:.1%}")
+        table.add_row("matches won (from the deals)", f"{first.matches_won:.1%}")
     else:
         table.add_column("row against column")
         cells = _both_ways(len(agents), results)
@@ -273,7 +277,7 @@ def _replay(options: argparse.Namespace) -> int:
 
 def _json_text(value: Any, indent: int = 0, width: int = 120) -> str:
     """JSON with whatever fits on a line on one line."""
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value)
     if indent + len(text) <= width or not isinstance(value, dict | list):
         return text
     inner = " " * (indent + 2)

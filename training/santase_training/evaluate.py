@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from santase_env.actions import ACTION_TEXTS, NUM_ACTIONS
 from santase_env.batch import apply_all, deal_all, new_games, views_to_move
 from santase_env.compiled import Array, jit
-from santase_env.policy import ChainPolicy, Policy, load_policy
-from santase_env.rng import check_seed, game_key, mix
+from santase_env.policy import ChainPolicy, Policy, ask, load_policy
+from santase_env.rng import check_seed, derive, game_key
 from santase_env.rules import DEFAULT_RULES, Rules
 from santase_env.vector import play_forced
 
@@ -28,10 +27,6 @@ CHUNK = 4096
 """Games that run side by side, an even number; it bounds the memory and changes no result."""
 
 RulesLike = Rules | str | Mapping[str, Any]
-
-
-class AgentError(ValueError):
-    """An agent that answered with something other than one legal action per row; the message says what."""
 
 
 @dataclass(frozen=True)
@@ -184,19 +179,7 @@ def _play_chunk(
 
 def _let_act(policy: Policy, label: str, states: Array, rows: Array, pairs: Array, seed: int) -> None:
     views, masks = views_to_move(states, rows)
-    actions = np.asarray(policy.act(views, masks, decision_keys(states, rows, pairs, seed)))
-    if actions.shape != rows.shape or actions.dtype.kind not in "iu":
-        raise AgentError(
-            f"{label} must return {len(rows)} integers, one action per view, "
-            f"not an array of shape {actions.shape} and type {actions.dtype}"
-        )
-    bad = apply_all(states, rows, actions.astype(np.int64))
-    if bad >= 0:
-        legal = ", ".join(ACTION_TEXTS[action] for action in np.flatnonzero(masks[bad]))
-        raise AgentError(
-            f"{label} chose {_action_text(int(actions[bad]))} in pair {pairs[rows[bad]]}, "
-            f"which is not legal there; legal: {legal}"
-        )
+    apply_all(states, rows, ask(policy, label, views, masks, decision_keys(states, rows, pairs, seed)))
 
 
 def summarise(points: Array, names: tuple[str, str], rules: Rules, seed: int) -> Result:
@@ -283,12 +266,8 @@ def _fill_decision_keys(states: Array, rows: Array, pairs: Array, seed: int, key
     for i in range(len(rows)):
         state = states[rows[i]]
         # Negative numbers, so that no decision shares a key with a deal.
-        keys[i] = mix(mix(game_key(seed, -1 - pairs[rows[i]]), state.player), state.log_length)
+        keys[i] = derive(derive(game_key(seed, -1 - pairs[rows[i]]), state.player), state.log_length)
 
 
 def _label(agent: str | Policy) -> str:
     return agent if isinstance(agent, str) else type(agent).__name__
-
-
-def _action_text(action: int) -> str:
-    return ACTION_TEXTS[action] if 0 <= action < NUM_ACTIONS else f"action {action}"

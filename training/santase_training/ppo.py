@@ -16,7 +16,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from santase_agents.checkpoint import find_checkpoint, read_meta, read_tensors, save_checkpoint
+from santase_agents.checkpoint import (
+    MODEL,
+    TRAINER,
+    fill_network,
+    find_checkpoint,
+    read_meta,
+    read_tensors,
+    save_checkpoint,
+)
 from santase_agents.net import NetPolicy
 from santase_agents.network import PolicyValueNet, masked_log_softmax, sample_actions
 from santase_env.compiled import Array
@@ -67,11 +75,13 @@ class Batch:
 class Trainer:
     """Everything that a run carries from update to update, and that a checkpoint holds."""
 
-    def __init__(self, config: PPOConfig, run: Path) -> None:
+    def __init__(self, config: PPOConfig, run: Path, threads: int | None = None, precision: str | None = None) -> None:
+        """``threads`` and ``precision`` are those of the run so far: what a probe found is kept, as sums of floats
+        come out a little different otherwise."""
         self.config = config
         self.run = run
-        self.workers = start_workers(config.threads, config.hidden, config.minibatch)
-        self.precision = resolve_precision(config.precision)
+        self.workers = start_workers(config.threads or threads or 0, config.hidden, config.minibatch)
+        self.precision = precision or resolve_precision(config.precision)
         self.env = SantaseVectorEnv(
             config.num_envs, config.rules, canonical_suits=config.canonical_suits, skip_forced=True, copy=False
         )
@@ -178,7 +188,7 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         own = batch.advantage[batch.rows]
-        gains = (batch.advantage - own.mean()) / (own.std() + 1e-8)
+        gains = (batch.advantage - own.mean()) / (own.std(correction=0) + 1e-8)
         parameters = list(self.network.parameters())
         sums = torch.zeros(5)
         count = 0
@@ -199,8 +209,8 @@ class Trainer:
             count += 1
         policy_loss, value_loss, entropy, kl, clip_fraction = (sums / count).tolist()
         if not np.isfinite([policy_loss, value_loss, entropy]).all():
-            raise RunError(f"update {self.update}: the loss is not a number; lower learning_rate and resume")
-        unexplained = own.var() / (batch.target[batch.rows].var() + 1e-8)
+            raise RunError(f"update {self.update}: the loss is not a number; begin anew with a lower learning_rate")
+        unexplained = own.var(correction=0) / (batch.target[batch.rows].var(correction=0) + 1e-8)
         return {
             "policy_loss": policy_loss,
             "value_loss": value_loss,
@@ -256,6 +266,8 @@ class Trainer:
             "update": self.update,
             "step": self.step,
             "seconds": self.seconds,
+            "threads": self.workers.threads,
+            "precision": self.precision,
         }
         trainer = {"env.states": torch.from_numpy(self.env.states.view(np.uint8).copy()), **self.pool.tensors()}
         for index, state in self.optimizer.state_dict()["state"].items():
@@ -268,8 +280,8 @@ class Trainer:
         """Take over a checkpoint, as if the run had never stopped."""
         meta = read_meta(folder)
         self.update, self.step, self.seconds = meta["update"], meta["step"], meta["seconds"]
-        self.network.load_state_dict(read_tensors(folder / "model.safetensors"))
-        saved = read_tensors(folder / "trainer.safetensors")
+        fill_network(self.network, read_tensors(folder / MODEL), folder)
+        saved = read_tensors(folder / TRAINER)
         states: dict[int, dict[str, Tensor]] = {}
         for key, value in saved.items():
             if key.startswith("adam."):
@@ -287,10 +299,13 @@ def train(config: PPOConfig, run: Path, max_updates: int | None = None) -> bool:
     command goes on. Raises RunError or CheckpointError with one sentence when that is impossible.
     """
     run.mkdir(parents=True, exist_ok=True)
-    trainer = Trainer(config, run)
-    if has_checkpoint(run):
-        folder = find_checkpoint(run)
-        check_resumable(config, read_meta(folder), folder)
+    folder = find_checkpoint(run) if has_checkpoint(run) else None
+    if folder is None:
+        trainer = Trainer(config, run)
+    else:
+        meta = read_meta(folder)
+        check_resumable(config, meta, folder)
+        trainer = Trainer(config, run, meta["threads"], meta["precision"])
         trainer.restore(folder)
     if trainer.step >= config.total_steps and (run / "result.json").exists():
         return True
@@ -306,6 +321,8 @@ def train(config: PPOConfig, run: Path, max_updates: int | None = None) -> bool:
             before = trainer.step
             numbers = trainer.train_update()
             report.train(trainer.update, numbers, trainer.step)
+            if trainer.step >= config.total_steps:
+                break
             if trainer.step // config.evaluate_every > before // config.evaluate_every:
                 evaluate_all(trainer, report, config.evaluate_deals)
             if trainer.step // config.checkpoint_every > before // config.checkpoint_every:

@@ -18,7 +18,7 @@ FREE_TO_CHANGE = (
     "threads",
     "expected",
 )
-"""Settings that do not change what is learned, so a resumed run may change them."""
+"""Settings that a resumed run may change: they do not touch what is learned, threads but for rounding."""
 
 
 class RunError(ValueError):
@@ -50,8 +50,8 @@ def set_aside(run: Path) -> Path | None:
 
 
 def prune_checkpoints(folder: Path, keep: int) -> None:
-    """Delete all but the newest ``keep`` checkpoints."""
-    for old in sorted(folder.glob("update-*"))[:-keep]:
+    """Delete all but the newest ``keep`` checkpoints, and what a crash left half-written."""
+    for old in (*sorted(folder.glob("update-*"))[:-keep], *folder.glob(".update-*")):
         shutil.rmtree(old, ignore_errors=True)
 
 
