@@ -11,7 +11,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 
 .PHONY: help setup train test bench docs clean
 help:
-	@echo "make train   train configs/quick.yaml by self-play (about 3 minutes), evaluate it, draw its learning curve"
+	@echo "make train   train configs/quick.yaml by self-play (3 to 4 minutes), evaluate it, draw its learning curve"
 	@echo "make test    ruff, mypy and pytest"
 	@echo "make bench   speed of the environments and of training, as a table"
 	@echo "make docs    write docs/reference.md anew from the code"

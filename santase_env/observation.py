@@ -187,6 +187,8 @@ def write_mask(bits: int, mask: Array) -> None:
 def canonical_cards(bits: int, first: int) -> int:
     """A set of cards with suit ``first`` moved to the front."""
     cards = int64(bits)
+    if first == 0:
+        return cards
     before = (1 << NUM_RANKS * int64(first)) - 1
     moved = cards >> NUM_RANKS * int64(first) & SUIT_BITS
     return cards & ~(before << NUM_RANKS | SUIT_BITS) | (cards & before) << NUM_RANKS | moved

@@ -1,6 +1,7 @@
 """Speed, printed as a table: ``make bench``. Beside it, in the same run, what a bare game in C does (ceiling.c).
 
-Each figure is the median of five runs. Steps are actions of one player, forced ones included; random play takes a
+Each figure is the median of five rounds, and every round measures everything once, since the speed of a shared
+machine drifts. Steps are actions of one player, forced ones included; random play takes a
 uniformly random legal action.
 """
 
@@ -13,8 +14,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -27,134 +30,145 @@ from santase_training.config import PPOConfig
 from santase_training.ppo import Trainer
 
 RULES = ("online,false_claim=illegal", "classic", "paper")
-REPEATS = 5
+ROUNDS = 5
+CEILING = "C, observation"
 
 
-class Row(NamedTuple):
-    """One line of the table: million or thousand steps per second, and what was measured."""
+@dataclass
+class Benchmark:
+    """Something whose speed is measured: ``measure()`` gives (steps, deals, seconds) of one run."""
 
     name: str
     rules: str
-    steps_per_deal: float
-    steps_per_second: float
-    ceiling: float | None
+    measure: Callable[[], tuple[int, int, float]]
+    speeds: list[float] = field(default_factory=list)
+    steps: int = 0
+    deals: int = 0
+
+    def run(self) -> None:
+        steps, deals, seconds = self.measure()
+        self.speeds.append(steps / seconds)
+        self.steps += steps
+        self.deals += deals
 
 
-def median(measure: Callable[[], float]) -> float:
-    """Steps per second: median of the repeats, after one that warms up."""
-    measure()
-    return statistics.median(measure() for _ in range(REPEATS))
-
-
-def ceiling(games: int) -> dict[str, tuple[float, float]]:
-    """(steps per second, steps per deal) of ceiling.c by kind of run; empty without a C compiler."""
+def ceilings(games: int, folder: str) -> list[Benchmark]:
+    """The runs of ceiling.c; none without a C compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
-        return {}
-    source = Path(__file__).with_name("ceiling.c")
-    with tempfile.TemporaryDirectory() as folder:
-        program = str(Path(folder) / "ceiling")
-        subprocess.run([compiler, "-O3", "-march=native", str(source), "-o", program], check=True)
-        runs = []
-        for _ in range(REPEATS):
-            command = [program, str(games), "10000000", str(OBSERVATION_SIZE)]
-            runs.append(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    lines = [line.split() for run in runs for line in run.splitlines()]
-    names = dict.fromkeys(line[0] for line in lines)
-    return {
-        name: (
-            1e6 * statistics.median(float(line[1]) for line in lines if line[0] == name),
-            statistics.median(float(line[2]) for line in lines if line[0] == name),
-        )
-        for name in names
-    }
+        return []
+    program = str(Path(folder) / "ceiling")
+    source = str(Path(__file__).with_name("ceiling.c"))
+    subprocess.run([compiler, "-O3", "-march=native", source, "-o", program], check=True)
+    steps = 10_000_000
+
+    def measure(kind: str) -> tuple[int, int, float]:
+        command = [program, str(games), str(steps), str(OBSERVATION_SIZE)]
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        speed, per_deal = next(map(float, line.split()[1:]) for line in output.splitlines() if line.startswith(kind))
+        return steps, round(steps / per_deal) if per_deal else 0, steps / (1e6 * speed)
+
+    kinds = ("step", "observation", "memory")
+    return [Benchmark(f"C, {kind}", "see ceiling.c", partial(measure, kind)) for kind in kinds]
 
 
-def vector_env(rules: str, games: int, steps: int = 3_000_000) -> tuple[float, float]:
-    """(steps per second, steps per deal) of random play in the vector environment, one thread."""
+def vector_env(rules: str, games: int) -> Benchmark:
+    """Random play in the vector environment, on one thread."""
     env = SantaseVectorEnv(games, rules, copy=False)
     env.reset(seed=1)
-    deals = rounds = 0
+    rounds = max(1, 2_000_000 // games)
+    keys = count()
 
-    def measure() -> float:
-        nonlocal deals, rounds
+    def measure() -> tuple[int, int, float]:
+        deals = 0
         start = time.perf_counter()
-        for _ in range(steps // games):
-            _, _, ends, _, _ = env.step(env.sample_actions(rounds))
+        for _ in range(rounds):
+            _, _, ends, _, _ = env.step(env.sample_actions(next(keys)))
             deals += int(ends.sum())
-            rounds += 1
-        return steps // games * games / (time.perf_counter() - start)
+        return rounds * games, deals, time.perf_counter() - start
 
-    return median(measure), rounds * games / deals
+    return Benchmark(f"vector environment, {games} games, 1 thread", rules, measure)
 
 
-def aec(rules: str, *, wrapped: bool, steps: int = 30_000) -> tuple[float, float]:
-    """(steps per second, steps per deal) of random play in the usual AEC loop: last(), then step()."""
-    env = (santase_v0.env if wrapped else santase_v0.raw_env)(rules=rules)
-    taken = deals = 0
+def aec(rules: str, name: str) -> Benchmark:
+    """Random play in the usual AEC loop: last(), then step()."""
+    env = getattr(santase_v0, name)(rules=rules)
+    keys = count()
 
-    def measure() -> float:
-        nonlocal taken, deals
+    def measure() -> tuple[int, int, float]:
+        steps = deals = 0
         start = time.perf_counter()
-        done = 0
-        while done < steps:
-            env.reset(seed=deals)
+        while steps < 20_000:
+            env.reset(seed=next(keys))
             deals += 1
             for _agent in env.agent_iter():
                 observation, _, termination, truncation, _ = env.last()
                 if termination or truncation:
                     env.step(None)
                     continue
-                env.step(int(random_action(observation["action_mask"], taken + done)))
-                done += 1
-        taken += done
-        return done / (time.perf_counter() - start)
+                env.step(int(random_action(observation["action_mask"], next(keys))))
+                steps += 1
+        return steps, deals, time.perf_counter() - start
 
-    return median(measure), taken / deals
+    return Benchmark(f"AEC {name}()", rules, measure)
 
 
-def training(rules: str) -> tuple[float, float, int, str]:
-    """(steps per second, steps per deal, threads, precision) of PPO with a 2x256 network and two epochs."""
-    config = PPOConfig(rules=rules, pool_every=1)
-    with tempfile.TemporaryDirectory() as folder:
-        trainer = Trainer(config, Path(folder))
-        speed = median(lambda: trainer.train_update()["steps_per_second"])
-    steps = trainer.step / max(1, int(trainer.env.states["deal"].sum()))
-    return speed, steps, trainer.workers.threads, trainer.precision
+def training(rules: str, folder: str) -> Benchmark:
+    """PPO with a 2x256 network and two epochs, evaluations apart."""
+    trainer = Trainer(PPOConfig(rules=rules, pool_every=1), Path(folder))
+
+    def measure() -> tuple[int, int, float]:
+        steps, deals, seconds = trainer.step, int(trainer.env.states["deal"].sum()), trainer.seconds
+        for _ in range(3):
+            trainer.train_update()
+        return trainer.step - steps, int(trainer.env.states["deal"].sum()) - deals, trainer.seconds - seconds
+
+    return Benchmark(f"PPO, 2x256, 2 epochs, {trainer.workers.threads} thread(s), {trainer.precision}", rules, measure)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--games", type=int, default=1024, help="games side by side in the vector environment")
+    parser.add_argument("--games", type=int, default=2048, help="games side by side in the vector environment")
     parser.add_argument("--skip-training", action="store_true")
-    games = parser.parse_args().games
-    limit = ceiling(games)
-    rows = [Row(f"C, {name}", "see ceiling.c", steps, speed, None) for name, (speed, steps) in limit.items()]
-    written = limit.get("observation", (None,))[0]
-    for rules in RULES:
-        speed, steps = vector_env(rules, games)
-        rows.append(Row(f"vector environment, {games} games, 1 thread", rules, steps, speed, written))
-    for name, wrapped in (("raw_env()", False), ("env()", True)):
-        speed, steps = aec(RULES[0], wrapped=wrapped)
-        rows.append(Row(f"AEC {name}", RULES[0], steps, speed, written))
-    if not parser.parse_args().skip_training:
-        speed, steps, threads, precision = training(RULES[0])
-        rows.append(Row(f"PPO, 2x256, 2 epochs, {threads} thread(s), {precision}", RULES[0], steps, speed, None))
-    show(rows)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        benchmarks = ceilings(options.games, folder)
+        benchmarks += [vector_env(rules, options.games) for rules in RULES]
+        benchmarks += [aec(RULES[0], "raw_env"), aec(RULES[0], "env")]
+        if not options.skip_training:
+            benchmarks.append(training(RULES[0], folder))
+        for benchmark in benchmarks:
+            benchmark.measure()
+        for _ in range(ROUNDS):
+            for benchmark in benchmarks:
+                benchmark.run()
+    show(benchmarks)
 
 
-def show(rows: list[Row]) -> None:
-    """Print the table."""
-    title = f"Random play and training, observation of {OBSERVATION_SIZE} float32; {machine()}"
-    table = Table(title=title)
-    for column in ("what", "rules", "steps per deal", "steps per second", "of C, observation"):
+def show(benchmarks: list[Benchmark]) -> None:
+    """Print the table; the ratio to C is the median of the rounds' ratios."""
+    table = Table(title=f"Observation of {OBSERVATION_SIZE} float32 and mask written at every step; {machine()}")
+    for column in ("what", "rules", "steps per deal", "steps per second", "slowest–fastest", "of C, observation"):
         table.add_column(column, justify="left" if column in ("what", "rules") else "right")
-    for row in rows:
-        speed = row.steps_per_second
-        text = f"{speed / 1e6:.2f}M" if speed >= 1e6 else f"{speed / 1e3:.1f}k"
-        share = "" if row.ceiling is None else f"{speed / row.ceiling:.3f}"
-        table.add_row(row.name, row.rules, f"{row.steps_per_deal:.1f}" if row.steps_per_deal else "", text, share)
+    limit = next((benchmark.speeds for benchmark in benchmarks if benchmark.name == CEILING), None)
+    for one in benchmarks:
+        ratio = ""
+        if limit and not one.name.startswith(("C,", "PPO")):
+            ratio = f"{statistics.median(a / b for a, b in zip(one.speeds, limit, strict=True)):.3f}"
+        table.add_row(
+            one.name,
+            one.rules,
+            f"{one.steps / one.deals:.1f}" if one.deals else "",
+            amount(statistics.median(one.speeds)),
+            f"{amount(min(one.speeds))}–{amount(max(one.speeds))}",
+            ratio,
+        )
     Console(width=160).print(table)
+
+
+def amount(speed: float) -> str:
+    """A speed for people."""
+    return f"{speed / 1e6:.2f}M" if speed >= 1e6 else f"{speed / 1e3:.1f}k"
 
 
 def machine() -> str:
