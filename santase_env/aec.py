@@ -250,20 +250,23 @@ class IllegalEndsEpisode(OrderEnforcingWrapper[str, dict[str, Array], int | None
         try:
             super().step(action)
         except IllegalAction:
-            try:
-                operator.index(action)  # type: ignore[arg-type]  # whatever it is
-            except TypeError:
-                pass
-            else:
-                self.env.forfeit()
-                return
-            raise
+            if not _is_integer(action):
+                raise
+            self.env.forfeit()
 
     def __str__(self) -> str:
         return str(self.env)
 
     def __copy__(self) -> "IllegalEndsEpisode":
         return deepcopy(self)
+
+
+def _is_integer(value: Any) -> bool:
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
 
 
 def raw_env(**options: Any) -> SantaseAECEnv:

@@ -166,7 +166,7 @@ def announce_options(state: Record, hand: int) -> int:
     """Announcements open to the leader, as action bits: both cards held, not on the first lead where that is barred."""
     if state.marriage_on_opening_lead == 0 and tricks_played(state) == 0:
         return 0
-    pairs = hand >> QUEEN & hand >> KING & _ONE_PER_SUIT
+    pairs = pairs_in(hand)
     actions = 0
     if pairs:
         for suit in range(NUM_SUITS):
@@ -462,6 +462,12 @@ def ruled_out(card: int, led: int, trump: int) -> int:
 def pair_of(suit: int) -> int:
     """The king and the queen of a suit."""
     return PAIR_BITS << NUM_RANKS * int64(suit)
+
+
+@jit
+def pairs_in(hand: int) -> int:
+    """The marriages in a hand: bit 6·suit for every suit of which it holds king and queen."""
+    return hand >> QUEEN & hand >> KING & _ONE_PER_SUIT
 
 
 @jit

@@ -10,24 +10,11 @@ from santase_env.cards import KING, NUM_CARDS, NUM_RANKS, NUM_SUITS, QUEEN, SUIT
 from santase_env.compiled import Array, Record, int64, jit
 from santase_env.view import count_cards, opponent_hand_size, unseen_cards
 
-_QUEENS_PLACES = sum(1 << NUM_RANKS * suit for suit in range(NUM_SUITS))
-
-# The powers of two leave different remainders by 37, so a table finds the place of a bit.
-_PLACE = np.zeros(37, np.int64)
-for _place in range(NUM_CARDS):
-    _PLACE[(1 << _place) % 37] = _place
-
 _CHOICES = np.zeros((NUM_CARDS + 1, NUM_CARDS + 1))
 """_CHOICES[n, k]: ways to choose k of n cards."""
 _CHOICES[:, 0] = 1
 for _n in range(1, NUM_CARDS + 1):
     _CHOICES[_n, 1:] = _CHOICES[_n - 1, 1:] + _CHOICES[_n - 1, :-1]
-
-
-@jit
-def lowest_card(bits: int) -> int:
-    """Id of the first card in a set that is not empty."""
-    return int(_PLACE[(bits & -bits) % 37])
 
 
 @jit
@@ -47,9 +34,9 @@ def suit_cards(suit: int) -> int:
 
 
 @jit
-def pairs_in(hand: int) -> int:
-    """The marriages in a hand: bit 6·suit for every suit of which it holds king and queen."""
-    return hand >> QUEEN & hand >> KING & _QUEENS_PLACES
+def points_of(view: Record, seat: int) -> int:
+    """Points, pending ones included: who wins no more trick has lost anyway."""
+    return int64(view.points[seat]) + int64(view.pending[seat])
 
 
 @jit

@@ -41,10 +41,11 @@ import numpy as np
 from santase_env import engine
 from santase_env.actions import CLAIM, CLOSE, EXCHANGE
 from santase_env.cards import NUM_RANKS, NUM_SUITS
-from santase_env.compiled import Array, Record, int64, jit
-from santase_env.engine import CARD_VALUES, beats, higher_than, suit_of
+from santase_env.compiled import Array, Record, int64, jit, lowest_bit
+from santase_env.engine import CARD_VALUES, beats, higher_than, pairs_in, suit_of
 from santase_env.policy import check_masks
-from santase_env.view import unseen_cards
+from santase_env.state import STATE
+from santase_env.view import fill_sample, unseen_cards
 
 from .counting import (
     best_announcement,
@@ -52,12 +53,11 @@ from .counting import (
     cards_allowed,
     chance_of_at_most,
     chance_of_none,
-    lowest_card,
-    pairs_in,
     partner_of,
+    points_of,
     suit_cards,
 )
-from .playout import play_out, points_of
+from .playout import play_out
 
 # What a card is worth in the hand, in card points, while the talon is open.
 TRUMP = 10.0
@@ -90,19 +90,22 @@ class HeuristicPolicy:
         """views [B], masks [B, 31], keys [B] (unused) -> actions [B]."""
         check_masks(masks)
         actions = np.empty(len(views), np.int64)
-        _act_all(views, masks, actions)
+        _act_all(views, masks, np.zeros(2, STATE), actions)
         return actions
 
 
 @jit
-def _act_all(views: Array, masks: Array, actions: Array) -> None:
+def _act_all(views: Array, masks: Array, worlds: Array, actions: Array) -> None:
     for i in range(len(views)):
-        actions[i] = choose(views[i], masks[i])
+        actions[i] = choose(views[i], masks[i], worlds)
 
 
 @jit
-def choose(view: Record, mask: Array) -> int:
-    """The action for one view and its mask [31]: claim, exchange, close, announce, else a card."""
+def choose(view: Record, mask: Array, worlds: Array) -> int:
+    """The action for one view and its mask [31]: claim, exchange, close, announce, else a card.
+
+    worlds [2] STATE: for playing out in.
+    """
     if mask[CLAIM] and view.points[view.seat] >= view.target:
         return CLAIM
     if mask[EXCHANGE]:
@@ -110,21 +113,23 @@ def choose(view: Record, mask: Array) -> int:
     if mask[CLOSE] and counts_on_66(view):
         return CLOSE
     announcement = best_announcement(mask, view.trump)
-    return announcement if announcement >= 0 else best_card(view, cards_allowed(mask))
+    return announcement if announcement >= 0 else best_card(view, cards_allowed(mask), worlds)
 
 
 @jit
-def best_card(view: Record, cards: int) -> int:
+def best_card(view: Record, cards: int, worlds: Array) -> int:
     """The card of the highest score, among equals the one of the lowest id."""
     if cards & (cards - 1) == 0:
-        return lowest_card(cards)
+        return int64(lowest_bit(cards))
     strict = engine.is_strict(view)
+    if view.talon == 0:
+        fill_sample(view, np.uint64(0), worlds[0])  # all cards are known, so there is one such world
     best, best_score = -1, 0.0
     while cards:
-        card = lowest_card(cards)
+        card = lowest_bit(cards)
         cards &= cards - 1
         if view.talon == 0:
-            score = score_of_line(view, card)
+            score = play_out(worlds, int64(view.seat), card)
         elif strict:
             score = score_in_closed_deal(view, card)
         elif view.table < 0:
@@ -215,7 +220,7 @@ def counts_on_66(view: Record) -> bool:
     tops = top_cards(hand, theirs, trump)
     drawing = 0
     while tops:
-        points += CARD_VALUES[lowest_card(tops)] + REPLY
+        points += CARD_VALUES[lowest_bit(tops)] + REPLY
         tops &= tops - 1
         drawing += 1
     drawn = chance_of_at_most(view, suit_cards(trump), drawing)
@@ -227,7 +232,7 @@ def counts_on_66(view: Record) -> bool:
         tops = top_cards(hand, theirs, suit) if suit != trump else 0
         round_of_suit = 0
         while tops:
-            card = lowest_card(tops)  # which one goes first makes little difference
+            card = lowest_bit(tops)  # which one goes first makes little difference
             tops &= tops - 1
             trumped = (1 - drawn) * chance_of_at_most(view, suit_cards(suit), round_of_suit)
             points += (1 - trumped) * (CARD_VALUES[card] + REPLY)
@@ -240,7 +245,7 @@ def worth_of_pairs(view: Record) -> float:
     """Points of the marriages in hand."""
     pairs, points = pairs_in(int64(view.hand)), 0.0
     while pairs:
-        points += view.trump_marriage if lowest_card(pairs) // NUM_RANKS == view.trump else view.marriage
+        points += view.trump_marriage if lowest_bit(pairs) // NUM_RANKS == view.trump else view.marriage
         pairs &= pairs - 1
     return points
 
@@ -251,7 +256,7 @@ def top_cards(hand: int, theirs: int, suit: int) -> int:
     tops = hand & suit_cards(suit)
     rest = tops
     while rest:
-        card = lowest_card(rest)
+        card = lowest_bit(rest)
         rest &= rest - 1
         if theirs & higher_than(card):
             tops ^= 1 << card
@@ -259,15 +264,6 @@ def top_cards(hand: int, theirs: int, suit: int) -> int:
 
 
 # -------------------------------------------------------------------------------------- strict phase
-
-
-@jit
-def score_of_line(view: Record, card: int) -> float:
-    """The hands are known: what the deal brings if this card is played and the rest is played out."""
-    hand, theirs = int64(view.hand) & ~(1 << card), can_hold(view)
-    if view.table < 0:
-        return play_out(view, hand, theirs, 0, card, -1)
-    return play_out(view, theirs, hand, 1, int64(view.table), card)
 
 
 @jit

@@ -103,7 +103,7 @@ class PPOConfig:
     """Newest checkpoints that are kept."""
 
     threads: int = 0
-    """Threads of torch; 0: as many as a short probe finds fastest."""
+    """Threads that share the rows; 0: as many as a short probe finds fastest, kept when the run is resumed."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of matrix products in training; auto takes bfloat16 where the processor has instructions for it.
     Logits and losses are float32 always."""
