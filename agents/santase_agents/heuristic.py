@@ -11,8 +11,8 @@ Measured in duplicate play, 100,000 deals, 95% intervals within 0.007, in game p
 
     rules                         against random    against greedy
     classic                       +1.92             +0.61
-    online, either false_claim    +1.80             +0.64
-    paper                         +1.98             +0.64
+    online, either false_claim    +1.81             +0.64
+    paper                         +1.99             +0.64
 
 What each idea brings: the player against itself without it, 40,000 deals, intervals within 0.013, in rules classic
 and online,false_claim=illegal:
