@@ -13,7 +13,7 @@ from .record import RecordError, replay
 from .rules import Rules
 from .vector import SantaseVectorEnv
 from .versus import VersusEnv, VersusVectorEnv
-from .view import sample_state, view_of
+from .view import check_views, sample_state, view_of
 
 __version__ = "0.1.0"
 
@@ -30,6 +30,7 @@ __all__ = [
     "SantaseVectorEnv",
     "VersusEnv",
     "VersusVectorEnv",
+    "check_views",
     "encode",
     "load_policy",
     "replay",

@@ -396,9 +396,13 @@ def run_out(state: Record, last: int) -> None:
 @jit
 def fail_close(state: Record) -> None:
     """The opponent of the closer scores 3, or by the other rule 2 if the closer has a trick."""
-    closer = int64(state.closed_by)
-    points = 3 if state.failed_close == THREE or state.tricks[closer] == 0 else 2
-    end(state, 1 - closer, points, FAILED_CLOSE)
+    end(state, 1 - state.closed_by, failed_close_table(state), FAILED_CLOSE)
+
+
+@jit
+def failed_close_table(state: Record) -> int:
+    """Game points of the closer's opponent when the close fails."""
+    return 3 if state.failed_close == THREE or state.tricks[state.closed_by] == 0 else 2
 
 
 @jit
@@ -407,6 +411,14 @@ def general_table(state: Record, loser: int) -> int:
     if state.tricks[loser] == 0:
         return 3
     return 2 if state.points[loser] < state.schneider else 1
+
+
+@jit
+def most_game_points(state: Record, seat: int) -> int:
+    """The most that ``seat`` can still win in this deal unless the opponent claims falsely: what it would win now,
+    since tricks and points are never lost again."""
+    loser = 1 - seat
+    return failed_close_table(state) if state.closed_by == loser else general_table(state, loser)
 
 
 @jit

@@ -14,6 +14,7 @@ from . import engine
 from .actions import ANNOUNCE, CLOSE, EXCHANGE
 from .cards import NUM_CARDS
 from .compiled import Array, Record, bit_count, copy_bytes, int64, jit, shared_size
+from .possible import FINE, bounds_fault, describe_fault, replay_fault
 from .rng import below, mix
 from .rules import RULES_FIELDS
 from .state import LOG_PLAYER, MAX_TRICKS, PUBLIC_FIELDS, STATE, FieldList
@@ -78,13 +79,57 @@ def list_cards(bits: int, cards: Array, start: int) -> int:
     return start
 
 
+def check_views(views: Array | Record) -> None:
+    """Raises ValueError, naming the row and what is wrong, unless every one of ``views`` can come about by play.
+
+    views: [B] VIEW, or one VIEW; the match score before the deal may be anything from 0 up.
+    """
+    array = np.asarray(views)
+    if array.dtype != VIEW:
+        fields = "other fields" if array.dtype.names else f"dtype {array.dtype}"
+        raise TypeError(
+            f"a view is a record of dtype VIEW, as view_of makes it, not {type(views).__name__} of {fields}"
+        )
+    if array.ndim > 1:
+        raise ValueError(f"views must be one view or a row of them, not an array of shape {array.shape}")
+    rows = np.require(np.atleast_1d(array), requirements=("C", "A")).view(VIEW)
+    row, code = first_impossible(rows)
+    if code != FINE:
+        where = f"row {row} is an impossible view" if array.ndim else "impossible view"
+        raise ValueError(f"{where}: {describe_fault(rows[row], code)}")
+
+
+@jit
+def first_impossible(views: Array) -> tuple[int, int]:
+    """views: [B] VIEW; (row, code of its fault) of the first one that cannot be, or (-1, FINE)."""
+    worlds = np.zeros(2, STATE)
+    for row in range(len(views)):
+        fault = view_fault(views[row], worlds)
+        if fault != FINE:
+            return row, fault
+    return -1, FINE
+
+
+@jit
+def view_fault(view: Record, worlds: Array) -> int:
+    """The code of what is wrong with a view, or FINE; worlds: [2] STATE to work in."""
+    fault = bounds_fault(view)
+    if fault != FINE:
+        return fault
+    # Every deal that fits a possible view replays, so one of them tells.
+    fill_sample(view, np.uint64(0), worlds[0])
+    return replay_fault(view, worlds[0], worlds[1])
+
+
 def sample_state(view: Record, key: int) -> Record:
     """A STATE drawn uniformly among those that ``view`` cannot tell from the real one.
 
     Uniform over the opponent's hand and the order of the face-down talon, given that every action of the
     log was legal. That is the chance prior, not a belief about how the opponent plays. Its log replays from
-    its own deal, and its generator is fresh. ``key`` (uint64) is all the randomness.
+    its own deal, and its generator is fresh. ``key`` (uint64) is all the randomness. Raises ValueError for a
+    view that is not possible.
     """
+    check_views(view)
     states = np.zeros(1, STATE)
     fill_sample(view, np.uint64(key), states[0])
     return states[0]
@@ -180,7 +225,7 @@ def deal_opponent(view: Record, key: np.uint64, hidden: Array, state: Record) ->
             shown = shown_by(view, action) & ~settled
             settled |= shown
             for card in range(NUM_CARDS):
-                if shown >> card & 1:
+                if shown >> card & 1 and free > 0:  # none is free only where the log cannot be
                     choice = below(mix(key, card), free)
                     state.dealt[places[choice]] = card
                     free -= 1

@@ -20,6 +20,7 @@ LEVELS = (
     ("cards", "rules", "actions"),
     ("state",),
     ("engine",),
+    ("possible",),
     ("view",),
     ("observation",),
     ("game", "record"),
