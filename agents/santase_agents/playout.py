@@ -2,7 +2,7 @@
 
 Both sides play by the same simple habits. They claim 66 and announce what they can; the leader leads his dearest
 card that cannot be beaten, else his cheapest; the follower answers with the cheapest card he may. So it is a sketch
-of how the deal will go, not a search.
+of how the deal will go, not a search; ``look_ahead`` searches one move before it.
 """
 
 from santase_env import engine
@@ -16,6 +16,9 @@ from .counting import suit_cards
 
 POINT = 1 / 256
 """Worth of a card point in game points, so that among equal results more points are better."""
+
+ANYTHING = 100.0
+"""More than any result."""
 
 _ALL_CARDS = (1 << NUM_CARDS) - 1
 _ALL_SUITS = (1 << NUM_SUITS) - 1
@@ -31,6 +34,36 @@ def play_out(worlds: Array, seat: int, action: int) -> float:
     state = worlds[1]
     copy_bytes(state, worlds[0], _SIZE)
     engine.advance(state, action)
+    return finish(state, seat)
+
+
+@jit
+def look_ahead(worlds: Array, seat: int, action: int, enough: float) -> float:
+    """As ``play_out``, but whoever moves after ``action`` tries every move, and takes the one that is best for him.
+
+    A result of ``enough`` or less may be too high: the search stops where it cannot come to more.
+    """
+    state = worlds[1]
+    copy_bytes(state, worlds[0], _SIZE)
+    engine.advance(state, action)
+    moves = engine.legal_bits(state)
+    if moves & (moves - 1) == 0:
+        return finish(state, seat)
+    mine = state.player == seat
+    best = -ANYTHING if mine else ANYTHING
+    while moves and (mine or best > enough):
+        copy_bytes(state, worlds[0], _SIZE)
+        engine.advance(state, action)
+        engine.advance(state, lowest_bit(moves))
+        moves &= moves - 1
+        score = finish(state, seat)
+        best = max(best, score) if mine else min(best, score)
+    return best
+
+
+@jit
+def finish(state: Record, seat: int) -> float:
+    """Play ``state`` to its end by habit; what ``seat`` makes, as ``play_out`` says."""
     while state.player >= 0:
         engine.advance(state, habit(state))
     game_points = int64(state.game_points[seat]) - int64(state.game_points[1 - seat])

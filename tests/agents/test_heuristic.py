@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from santase_agents.counting import chance_of_at_most, drawn_from
 from santase_agents.heuristic import HeuristicPolicy
-from santase_agents.playout import POINT, habit, play_out
+from santase_agents.playout import ANYTHING, POINT, habit, look_ahead, play_out
 from santase_env import Game, Rules, engine, view_of
+from santase_env.actions import NUM_ACTIONS
 from santase_env.batch import apply_all, deal_all, new_games, views_to_move
-from santase_env.cards import cards_in
-from santase_env.compiled import Array
+from santase_env.cards import card_id, cards_in
+from santase_env.compiled import Array, Record
 from santase_env.policy import Policy, RandomPolicy
 from santase_env.state import REASONS, STATE
 from santase_env.view import fill_sample, opponent_hand_size
@@ -40,6 +41,11 @@ def positions(rules: Rules | str, count: int, policy: Policy) -> Array:
         assert apply_all(states, rows, policy.act(views, masks, keys)) == -1
         found.append(states[rows].copy())
     return np.concatenate(found)
+
+
+def legal_actions(state: Record) -> list[int]:
+    """The legal actions of the player to move, none after the end."""
+    return [action for action in range(NUM_ACTIONS) if engine.is_legal(state, action)]
 
 
 # ------------------------------------------------------------------------------- what is not a card
@@ -88,6 +94,19 @@ def test_counts_its_marriages_when_it_closes(choose: Choose, deal_of: Deal) -> N
     assert choose(ME, deal_of("AC TC AH TH KD QD", theirs, face_up, rules="paper")) == "close"
 
 
+def test_announces_before_it_closes(choose: Choose, deal_of: Deal) -> None:
+    game = deal_of("AC TC KC AH KD QD", "9D JD 9H JH 9S JS", "9C", first="JC QC", then="AH 9H")
+    assert "close" in game.legal_texts()
+    assert choose(ME, game) == "announce:D", "the points are safe then, and it can close on its next lead"
+
+
+@pytest.mark.parametrize(("theirs", "action"), [(0, "JS"), (40, "close")])
+def test_closes_sooner_when_waiting_is_dangerous(choose: Choose, deal_of: Deal, theirs: int, action: str) -> None:
+    game = deal_of("AC TC JC AH KD JS", "9D JD 9H JH 9S QS", "9C", first="TS TD", then="AC 9S")
+    game.state.points[:] = 31, theirs
+    assert choose(ME, game) == action
+
+
 # ------------------------------------------------------------------------------------- open talon
 
 
@@ -102,7 +121,7 @@ def test_keeps_a_marriage_that_it_cannot_announce_yet(choose: Choose, deal_of: D
 
 @pytest.mark.parametrize(("gone", "thrown"), [("KH", "QH"), ("KS", "QS")])
 def test_keeps_a_queen_whose_king_may_come(choose: Choose, deal_of: Deal, gone: str, thrown: str) -> None:
-    game = deal_of(f"{gone} AC 9H JH 9S JS", "QH QS TS AS AH 9C", "9D", first="TC TH", then=f"{gone} 9C AC")
+    game = deal_of(f"{gone} AC 9H JH 9S JS", "QH QS AS AH TC 9C", "9D", first="QC KC", then=f"{gone} 9C AC")
     assert choose(ME, game) == thrown
 
 
@@ -121,6 +140,27 @@ def test_keeps_trumps_when_a_trick_is_cheap(choose: Choose, deal_of: Deal) -> No
     assert choose(ME, game) == "9C"
 
 
+@pytest.mark.parametrize(("points", "reply"), [((0, 0), "9C"), ((40, 30), "JD")])
+def test_spends_trumps_late_in_the_deal(choose: Choose, deal_of: Deal, points: tuple[int, int], reply: str) -> None:
+    game = deal_of("QC JC 9H JH 9S JS", "JD TD AD KH QS 9C", "KD", then="QC")
+    game.state.points[:] = points
+    assert choose(ME, game) == reply
+
+
+@pytest.mark.parametrize(("points", "reply"), [((0, 0), "9S"), ((30, 30), "QC")])
+def test_wins_cheap_tricks_late_in_the_deal(choose: Choose, deal_of: Deal, points: tuple[int, int], reply: str) -> None:
+    game = deal_of("9C JC 9H JH JS TS", "QC TD 9D KH AH 9S", "KD", then="9C")
+    game.state.points[:] = points
+    assert choose(ME, game) == reply, "early on the king of clubs may come"
+
+
+@pytest.mark.parametrize(("suit", "thrown"), [("H", "QS"), ("S", "QH")])
+def test_keeps_a_card_that_has_become_the_highest(choose: Choose, deal_of: Deal, suit: str, thrown: str) -> None:
+    theirs = f"KS QH QS A{suit} T{suit} TC"
+    game = deal_of("KH AC 9H JH 9S JS", theirs, "9D", first="QC KC", then="KH KS AC")
+    assert choose(ME, game) == thrown, "both kings are gone, and ace and ten of one suit are in its own hand"
+
+
 def test_takes_a_cheap_trick_with_a_ten_of_the_suit(choose: Choose, deal_of: Deal) -> None:
     game = deal_of("9C JC 9H JH 9S JS", "TC QC AD KH QH KS", "KD", then="9C")
     assert choose(ME, game) == "TC", "nobody can take it any more"
@@ -134,7 +174,7 @@ def test_spends_the_ace_of_trumps_on_the_trick_that_reaches_66(choose: Choose, d
 
 def test_takes_a_trick_to_announce_its_marriage(choose: Choose, deal_of: Deal) -> None:
     lead, face_up = "QC JC 9H JH 9S JS", "KD"
-    assert choose(ME, deal_of(lead, "AD TD JD KH QH 9C", face_up, then="QC")) == "AD"
+    assert choose(ME, deal_of(lead, "AD TD JD KH QH 9C", face_up, then="QC")) == "JD"
     assert choose(ME, deal_of(lead, "AD TD JD KH QS 9C", face_up, then="QC")) == "9C"
 
 
@@ -163,6 +203,22 @@ def test_saves_the_33_when_the_deal_is_lost(choose: Choose, deal_of: Deal) -> No
     game = deal_of("AC AH QC QH QS", "KC TC KH TH KS", "AS", rules=SMALL, then="AC KC")
     game.state.points[:] = 24, 62
     assert choose(ME, game) == "AH"
+
+
+def test_cashes_an_ace_before_it_announces_in_a_known_deal(choose: Choose, deal_of: Deal) -> None:
+    game = deal_of("KC QH AH KH TS", "QC TC TH QS AC", "AS", rules=SMALL, then="QH TH")
+    assert "announce:S" in game.legal_texts()
+    assert choose(ME, game) == "AC", "then the 40 end the deal before the opponent has a trick"
+
+
+def test_foresees_the_best_reply_in_a_known_deal(choose: Choose, deal_of: Deal) -> None:
+    game = deal_of("TC KC QC AC TH", "TS QH KH AH QS", "KS", rules=SMALL, then="QC AH")
+    game.state.points[:] = 20, 20
+    states = np.zeros(2, STATE)
+    states[0] = game.state
+    by_habit = {card: play_out(states, 0, card_id(card)) for card in game.legal_texts()}
+    assert max(by_habit, key=by_habit.__getitem__) == "KC", "an opponent who answers by habit lets it go"
+    assert choose(ME, game) == "TH"
 
 
 # ------------------------------------------------------------------------------- counting, playing out
@@ -199,11 +255,29 @@ def test_a_known_deal_is_played_out_from_a_view_as_the_real_one_would_go(rules: 
         assert value == pytest.approx(margin[0] + POINT * margin[1])
 
 
+@pytest.mark.parametrize("rules", PRESETS)
+def test_looking_ahead_takes_the_next_move_that_is_best_for_the_one_who_makes_it(rules: str) -> None:
+    states = positions(rules, 100, RandomPolicy())
+    worlds, after = np.zeros(2, STATE), np.zeros(2, STATE)
+    for state in states[(states["player"] >= 0) & (states["talon"] == 0)]:
+        me = int(state.player)
+        worlds[0] = state
+        for action in legal_actions(state):
+            after[0] = state
+            engine.apply(after[0], action)
+            mover = int(after[0].player)
+            values = [play_out(after, me, move) for move in legal_actions(after[0])] or [play_out(worlds, me, action)]
+            value = max(values) if mover == me else min(values)
+            assert look_ahead(worlds, me, action, -ANYTHING) == value
+            assert look_ahead(worlds, me, action, value - 0.001) == value
+            assert value <= look_ahead(worlds, me, action, value + 0.5) <= max(value + 0.5, value)
+
+
 # ---------------------------------------------------------------------------------------- in general
 
 
 @pytest.mark.parametrize("rules", PRESETS)
-@pytest.mark.parametrize(("opponent", "least"), [("random", 1.75), ("greedy", 0.5)])
+@pytest.mark.parametrize(("opponent", "least"), [("random", 1.78), ("greedy", 0.58)])
 def test_strength(rules: str, opponent: str, least: float) -> None:
     assert evaluate(ME, opponent, 8000, rules, seed=1).mean > least
 
