@@ -43,20 +43,23 @@ class NetPolicy:
         if not len(views):
             return np.empty(0, np.int64)
         observations, mask = encode_batch(views, masks, self.canonical_suits)
-        scores = masked_log_softmax(self._logits(observations), torch.from_numpy(mask).bool()).numpy()
+        logits, _ = in_fixed_blocks(self.network, observations)
+        scores = masked_log_softmax(logits, torch.from_numpy(mask).bool()).numpy()
         if self.mode == "sample":
             scores = scores + _gumbel(keys, scores.shape[1])
         actions = scores.argmax(axis=1)
         return real_actions(views, actions) if self.canonical_suits else actions
 
-    @torch.inference_mode()
-    def _logits(self, observations: Array) -> torch.Tensor:
-        """Logits [B, 31] of observations [B, D], block by block."""
-        count = len(observations)
-        blocks = -(-count // BLOCK)
-        padded = torch.zeros((blocks * BLOCK, observations.shape[1]))
-        padded[:count] = torch.from_numpy(observations)
-        return torch.cat([self.network(block)[0] for block in padded.reshape(blocks, BLOCK, -1)])[:count]
+
+@torch.inference_mode()
+def in_fixed_blocks(network: PolicyValueNet, observations: Array) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits [B, 31] and values [B] of observations [B, D], block by block."""
+    count = len(observations)
+    blocks = -(-count // BLOCK)
+    padded = torch.zeros((blocks * BLOCK, observations.shape[1]))
+    padded[:count] = torch.from_numpy(observations)
+    outputs = [network(block) for block in padded.reshape(blocks, BLOCK, -1)]
+    return torch.cat([logits for logits, _ in outputs])[:count], torch.cat([values for _, values in outputs])[:count]
 
 
 def _gumbel(keys: Array, columns: int) -> Array:

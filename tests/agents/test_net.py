@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from santase_agents.checkpoint import CheckpointError, find_checkpoint, load_network, save_checkpoint
-from santase_agents.net import NetPolicy
+from santase_agents.net import NetPolicy, in_fixed_blocks
 from santase_agents.network import PolicyValueNet, masked_log_softmax, sample_actions
 from santase_env import SantaseVectorEnv, load_policy, sample_state, view_of
 from santase_env.compiled import Array
@@ -73,7 +73,7 @@ def test_sampling_follows_the_policy(tmp_path: Path) -> None:
     _, views, masks, _ = positions(1)
     count = 4000
     drawn = policy.act(np.repeat(views, count), np.repeat(masks, count, axis=0), np.arange(count, dtype=np.uint64))
-    scores = masked_log_softmax(policy._logits(_observation(views)), torch.from_numpy(masks).bool())
+    scores = masked_log_softmax(in_fixed_blocks(network, _observation(views))[0], torch.from_numpy(masks).bool())
     expected = scores.detach().exp().numpy()[0]
     np.testing.assert_allclose(np.bincount(drawn, minlength=31) / count, expected, atol=0.03)
 
