@@ -7,7 +7,7 @@ view, mask and key, and not on its neighbours or on what was decided before.
 import ast
 import difflib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -34,7 +34,14 @@ class Policy(Protocol):
 
 
 class AgentError(ValueError):
-    """An agent that answered with something other than one legal action per row; the message says what."""
+    """An agent that gave no answer, or something other than one legal action per row; the message says what.
+
+    ``results``: what an evaluation had finished by then, a list of its Results; the last may have fewer deals.
+    """
+
+    def __init__(self, message: str, results: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.results: list[Any] = list(results)
 
 
 def ask(policy: Policy, name: str, views: Array, masks: Array, keys: Array) -> Array:
@@ -128,6 +135,13 @@ class ChainPolicy:
         return actions
 
 
+def parts_of(policy: Policy) -> list[Policy]:
+    """The policies that a chain is made of, in their order; of any other policy, itself."""
+    if isinstance(policy, ChainPolicy):
+        return [*parts_of(policy.first), *parts_of(policy.second)]
+    return [policy]
+
+
 _registered: dict[str, Callable[..., Policy]] = {}
 
 
@@ -144,7 +158,8 @@ def policy_names() -> list[str]:
 def load_policy(spec: "str | Policy") -> Policy:
     """The policy that a spec describes; a Policy is returned as it is.
 
-    spec is NAME, NAME:key=value,... or NAME:PATH, or A+B for "A where it applies, else B". Raises ValueError
+    spec is NAME, NAME:key=value,... or NAME:PATH, or A+B for "A where it applies, else B". A factory with a true
+    attribute ``raw_options`` takes all that follows ``NAME:`` as one text, whatever is in it. Raises ValueError
     with one sentence for an unknown name (listing what there is), a wrong option, or an A that never says where
     it applies.
     """
@@ -152,13 +167,16 @@ def load_policy(spec: "str | Policy") -> Policy:
         if isinstance(spec, Policy) and not isinstance(spec, type):
             return spec
         raise ValueError(f"a policy is a spec such as 'greedy' or an object with act(views, masks, keys), not {spec!r}")
+    name, _, options = spec.partition(":")
+    factory = _factory(name) if "+" not in name else None
+    if factory is not None and getattr(factory, "raw_options", False):
+        return factory(options)
     first, plus, rest = spec.partition("+")
     if plus:
         policy = load_policy(first)
         if not hasattr(policy, "applies"):
             raise ValueError(f"{spec!r}: {first!r} always applies, so nothing can follow it with '+'")
         return ChainPolicy(policy, load_policy(rest))
-    name, _, options = spec.partition(":")
     return _build(spec, _factory(name), options)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .cards import CARD_TEXTS, NUM_CARDS, RANKS, SUITS, card_set
+from .cards import CARD_TEXTS, NUM_CARDS, RANKS, SUITS, card_set, cards_in
 
 Claim = Literal["after_trick", "on_turn", "immediate"]
 FalseClaim = Literal["penalty", "illegal"]
@@ -134,6 +134,22 @@ class Rules:
                 raise ValueError(f"rules {dict(value)!r}: the key 'preset' must name one of {', '.join(PRESETS)}")
             return cls.preset(value["preset"], **{str(key): value[key] for key in value if key != "preset"})
         raise ValueError(f"rules must be Rules, a text such as 'online' or an object with 'preset', not {value!r}")
+
+    @classmethod
+    def from_packed(cls, record: Any) -> "Rules":
+        """The rules that a record begins with: one of dtype RULES, a STATE or a VIEW; the inverse of ``packed``."""
+        cards = [CARD_TEXTS[card] for card in cards_in(int(record["deck"]))]
+        values: dict[str, Any] = {
+            "ranks": "".join(rank for rank in RANKS if any(card[0] == rank for card in cards)),
+            "suits": "".join(suit for suit in SUITS if any(card[1] == suit for card in cards)),
+        }
+        for field in dataclasses.fields(cls):
+            if field.name not in values:
+                number = int(record[field.name])
+                words = CHOICES.get(field.name)
+                kind = type(getattr(cls, field.name))
+                values[field.name] = words[number] if words else kind(number)
+        return cls(**values)
 
     def to_json(self) -> str | dict[str, Any]:
         """The shortest written form: a preset's name, or an object with ``preset`` and the changed fields."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from santase_env import Rules
 from santase_env.rules import DEFAULT_RULES, PRESETS
+from santase_env.state import new_states
 
 SAME_EVERYWHERE = {
     "ranks": "9JQKTA",
@@ -90,6 +91,17 @@ def test_packed_rules_hold_every_field(any_rules: st.SearchStrategy[Rules], data
     assert packed["deck"] == sum(1 << card for card in cards)
     assert packed["deck_size"] == rules.deck_size == len(cards)
     assert "9JQKTA"[packed["lowest_rank"]] == rules.ranks[0]
+
+
+@given(data=st.data())
+def test_rules_come_back_from_their_packed_form(any_rules: st.SearchStrategy[Rules], data: st.DataObject) -> None:
+    rules = data.draw(any_rules)
+    again = Rules.from_packed(rules.packed)
+    assert again == rules
+    assert again.packed == rules.packed
+    for field in dataclasses.fields(rules):
+        assert type(getattr(again, field.name)) is type(getattr(rules, field.name))
+    assert Rules.from_packed(new_states(1, rules)[0]) == rules
 
 
 def test_packed_rules_cannot_be_changed() -> None:

@@ -16,7 +16,9 @@ from santase_env.rng import mix
 from santase_env.state import STATE
 from santase_env.view import fill_sample
 
-AGENTS = [name for name in policy_names() if name != "net"] + ["random:claims=any"]  # net needs a file
+NEEDS_MORE = ("net", "search", "exec")  # a file, and a program; their own tests have these checks
+BUDGETS = {"pimc": "pimc:worlds=2,infer=0.5", "ismcts": "ismcts:iterations=12,infer=0.5"}
+AGENTS = [BUDGETS.get(name, name) for name in policy_names() if name not in NEEDS_MORE] + ["random:claims=any"]
 RULES = [
     "paper",
     "online",

@@ -11,7 +11,7 @@ from santase_agents.greedy import GreedyPolicy
 from santase_agents.heuristic import HeuristicPolicy
 from santase_env import load_policy, policy
 from santase_env.compiled import Array
-from santase_env.policy import ChainPolicy, Policy, RandomPolicy, policy_names, register
+from santase_env.policy import ChainPolicy, Policy, RandomPolicy, parts_of, policy_names, register
 
 
 @dataclasses.dataclass
@@ -89,6 +89,31 @@ def test_plus_chains_agents(sometimes: str) -> None:
     assert isinstance(chain.second, ChainPolicy)
     assert chain.second.first == Sometimes(worlds=4)
     assert type(chain.second.second) is GreedyPolicy
+
+
+@dataclasses.dataclass
+class Raw:
+    """An agent whose options are one text."""
+
+    text: str
+    raw_options = True
+
+    def act(self, views: Array, masks: Array, keys: Array) -> Array:
+        return np.zeros(len(views), np.int64)
+
+
+@pytest.mark.parametrize("text", ["", "a,b=c", "sh -c 'x + y: z'", "+greedy", ":"])
+def test_raw_options_are_one_text(sometimes: str, text: str) -> None:
+    register("raw", Raw)
+    assert load_policy(f"raw:{text}") == Raw(text)
+    chain = load_policy(f"sometimes:worlds=3+raw:{text}")
+    assert isinstance(chain, ChainPolicy)
+    assert (chain.first, chain.second) == (Sometimes(worlds=3), Raw(text))
+
+
+def test_the_parts_of_a_chain(sometimes: str) -> None:
+    assert parts_of(load_policy("sometimes+sometimes:worlds=2+greedy"))[:2] == [Sometimes(), Sometimes(worlds=2)]
+    assert parts_of(Sometimes()) == [Sometimes()]
 
 
 def test_an_agent_that_always_applies_cannot_begin_a_chain() -> None:

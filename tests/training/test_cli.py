@@ -127,6 +127,83 @@ def test_an_agent_that_plays_illegally_is_named(refused: Any, monkeypatch: pytes
     )
 
 
+@pytest.fixture
+def breaks(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """breaks(question, error): the agent ``breaks`` is registered, which plays at random until that question."""
+
+    class Breaks(policy.RandomPolicy):
+        batch = 10
+
+        def __init__(self, question: int, error: BaseException) -> None:
+            super().__init__()
+            self.left, self.error = question, error
+
+        def act(self, views: Any, masks: Any, keys: Any) -> Any:
+            self.left -= 1
+            if self.left < 0:
+                raise self.error
+            return super().act(views, masks, keys)
+
+    def register(question: int, error: BaseException) -> None:
+        monkeypatch.setitem(policy._registered, "breaks", lambda: Breaks(question, error))
+
+    return register
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [(policy.AgentError("it broke"), 2, "it broke"), (KeyboardInterrupt(), 130, "interrupted")],
+)
+def test_what_was_finished_is_printed_when_an_agent_fails_or_a_person_stops_it(
+    run: Any, breaks: Any, error: BaseException, code: int, sentence: str
+) -> None:
+    breaks(40, error)
+    pair = ("evaluate", "greedy", "breaks", "--deals", 100)
+    printed = run(*pair)
+    assert (printed[0], printed[2]) == (code, f"santase: {sentence}\n")
+    assert "greedy against breaks" in printed[1]
+    ended, out, err = run(*pair, "--json")
+    result = json.loads(out)
+    assert (ended, err, result["error"]) == (code, f"santase: {sentence}\n", sentence)
+    assert 0 < result["deals"] < 100
+    assert result["deals"] % 10 == 0
+    assert f" {result['deals']} deals, every one" in printed[1]
+
+    several = ("evaluate", "random", "greedy", "breaks", "heuristic", "--deals", 20)
+    ended, out, err = run(*several, "--json")
+    result = json.loads(out)
+    assert (ended, result["error"]) == (code, sentence)
+    played = [(entry["a"], entry["b"]) for entry in result["results"]]
+    assert played[0] == ("random", "greedy")
+    assert len(played) < 6
+    numbers = np.array(result["matrix"], float)
+    assert np.isfinite(numbers).sum() == 2 * len(played)
+    ended, out, err = run(*several)
+    assert (ended, err) == (code, f"santase: {sentence}\n")
+    assert out.count("±") == 2 * len(played) + 1
+
+
+def test_an_agent_that_fails_at_once_leaves_nothing_to_print(run: Any, refused: Any, breaks: Any) -> None:
+    breaks(0, policy.AgentError("it broke"))
+    assert refused("evaluate", "breaks", "greedy", "random") == "it broke"
+    code, out, err = run("evaluate", "breaks", "greedy", "--json")
+    result = json.loads(out)
+    assert (code, err, result["error"], result["mean"], result["results"]) == (
+        2,
+        "santase: it broke\n",
+        "it broke",
+        None,
+        [],
+    )
+
+
+def test_deals_that_are_fewer_than_asked_for_are_said_in_a_matrix(run: Any, breaks: Any) -> None:
+    breaks(60, policy.AgentError("it broke"))
+    out = run("evaluate", "breaks", "random", "greedy", "--deals", 200)[1]
+    assert "200 deals each pairing" in out
+    assert " deals only" in out
+
+
 def test_other_rules_than_those_of_training_are_said(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Trained(policy.RandomPolicy):
         rules = "classic"
@@ -246,12 +323,12 @@ def test_version_and_help(run: Any) -> None:
     assert run("--version") == (0, f"santase {santase_env.__version__}\n", "")
     code, out, err = run("--help")
     assert (code, err) == (0, "")
-    assert all(command in out for command in ("train", "evaluate", "plot", "replay"))
+    assert all(command in out for command in ("train", "evaluate", "ladder", "plot", "replay"))
     assert run("evaluate", "--help")[0] == 0
 
 
 def test_a_command_must_be_given(refused: Any) -> None:
-    assert refused().startswith("give a command: train, evaluate, plot or replay")
+    assert refused().startswith("give a command: train, evaluate, ladder, plot or replay")
     assert "invalid choice: 'play'" in refused("play")
 
 

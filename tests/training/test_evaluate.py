@@ -1,5 +1,7 @@
 """Duplicate play: the sign, the interval, the keys, the share of matches, and agents that misbehave."""
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,13 @@ from santase_env.batch import apply_all, deal_all, new_games, views_to_move
 from santase_env.policy import AgentError, ChainPolicy
 from santase_training import evaluate as module
 from santase_training.evaluate import (
+    Interrupted,
+    Result,
     decision_keys,
     decisions,
     evaluate,
     evaluate_all,
+    games_at_once,
     match_share,
     play_duplicate,
     rules_notes,
@@ -74,6 +79,37 @@ def test_results_depend_neither_on_the_chunk_nor_on_the_number_of_deals(monkeypa
     for chunk in (2, 14):
         monkeypatch.setattr(module, "CHUNK", chunk)
         np.testing.assert_array_equal(play_duplicate(policies, 120, ONLINE, seed=1), points)
+
+
+class Few(Careless):
+    """Wants few games at once, and counts how many it is shown."""
+
+    batch = 15
+    most = 0
+
+    def act(self, views: Any, masks: Any, keys: Any) -> Any:
+        self.most = max(self.most, len(views))
+        return super().act(views, masks, keys)
+
+
+def test_an_agent_says_how_many_games_run_side_by_side_and_that_changes_no_result() -> None:
+    few = Few(0.3)
+    chained = ChainPolicy(Sometimes(), few)
+    assert play_duplicate((few, GreedyPolicy()), 120, ONLINE, seed=1).tolist() == (
+        play_duplicate((Careless(0.3), GreedyPolicy()), 120, ONLINE, seed=1).tolist()
+    )
+    assert 0 < few.most <= 14
+    assert games_at_once((GreedyPolicy(), GreedyPolicy())) == module.CHUNK
+    assert games_at_once((GreedyPolicy(), few)) == games_at_once((few, GreedyPolicy())) == 14
+    assert games_at_once((GreedyPolicy(), chained)) == games_at_once((GreedyPolicy(), ChainPolicy(chained, few))) == 14
+    for batch, games in ((1, 2), (2, 2), (0, 2), (10**9, module.CHUNK)):
+        few.batch = batch
+        assert games_at_once((few, RandomPolicy())) == games
+
+
+class Sometimes(GreedyPolicy):
+    def applies(self, views: Any, masks: Any) -> Any:
+        return views["tricks"].sum(axis=1) > 3
 
 
 @pytest.mark.parametrize("rules", ["online,false_claim=illegal", "paper", "classic"])
@@ -189,6 +225,78 @@ def test_an_agent_that_misbehaves_is_named(answer: Any, sentence: str) -> None:
 
     with pytest.raises(AgentError, match=sentence):
         evaluate("greedy", Answer(), deals=40)
+
+
+class Breaks(Careless):
+    """Fails at a certain question."""
+
+    batch = 10
+
+    def __init__(self, question: int, error: BaseException) -> None:
+        super().__init__(0.2)
+        self.left, self.error = question, error
+
+    def act(self, views: Any, masks: Any, keys: Any) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise self.error
+        return super().act(views, masks, keys)
+
+
+@pytest.mark.parametrize("error", [AgentError("it broke"), KeyboardInterrupt()])
+def test_the_deals_of_whole_chunks_are_kept(error: BaseException) -> None:
+    kept = set()
+    for question in range(0, 60, 7):
+        with pytest.raises((AgentError, Interrupted)) as raised:
+            evaluate(Breaks(question, error), "greedy", 100, names=("careless", "greedy"))
+        results = raised.value.results  # type: ignore[attr-defined]
+        if results:
+            kept.add(results[0].deals)
+            assert results == [evaluate(Careless(0.2), "greedy", results[0].deals, names=("careless", "greedy"))]
+        else:
+            kept.add(0)
+    assert len(kept) > 2
+    assert all(deals % 10 == 0 for deals in kept)
+
+
+@pytest.mark.parametrize("error", [AgentError("it broke"), KeyboardInterrupt()])
+@pytest.mark.parametrize(("batch", "stop", "kept"), [(10, 0, 0), (10, 30, 30), (2, 2, 0)])  # of one pair, no interval
+def test_all_that_was_finished_before_is_kept(
+    error: BaseException, batch: int, stop: int, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play_chunk = module._play_chunk
+    agent = Few(0.2)
+    agent.batch = batch
+
+    def play(policies: Any, labels: Any, start: int, *others: Any) -> Any:
+        if policies[0] is agent and start == stop:
+            raise error
+        return play_chunk(policies, labels, start, *others)
+
+    monkeypatch.setattr(module, "_play_chunk", play)
+    with pytest.raises((AgentError, Interrupted)) as raised:
+        evaluate_all(["random", "greedy", agent, "greedy"], 40, names=["random", "greedy", "careless", "last"])
+    assert [(result.a, result.b, result.deals) for result in raised.value.results] == [  # type: ignore[attr-defined]
+        *[("random", other, 40) for other in ("greedy", "careless", "last")],
+        *[("greedy", other, 40) for other in ("careless", "last")],
+        *([("careless", "last", kept)] if kept else []),
+    ]
+
+
+def test_a_result_comes_back_from_json_and_from_the_other_side() -> None:
+    result = evaluate("random", "greedy", 200, seed=3)
+    assert Result.from_json(json.loads(json.dumps(result.to_json()))) == result
+    back = evaluate("greedy", "random", 200, seed=3)
+    flipped = result.flipped()
+    assert replace(flipped, matches_won=0.0) == replace(back, matches_won=0.0)
+    assert flipped.matches_won == pytest.approx(back.matches_won)
+    assert result.half == pytest.approx(result.ci95[1] - result.mean)
+    drawn = evaluate("greedy", "greedy", 40)
+    assert str(drawn.flipped().mean) == "0.0"
+    good = result.to_json()
+    for bad in (None, [], {}, {**good, "x": 1}, {**good, "mean": "1"}, {**good, "ci95": [1]}, {**good, "seed": None}):
+        with pytest.raises(ValueError, match="a result "):
+            Result.from_json(bad)
 
 
 @pytest.mark.parametrize("deals", [0, 2, 5, True, 4.0])

@@ -1,4 +1,4 @@
-"""The command ``santase``: train, evaluate, plot, replay.
+"""The command ``santase``: train, evaluate, ladder, plot, replay.
 
 Every command loads only what it needs. What a person did wrong is one sentence on stderr and exit code 2; a
 traceback is a fault of ours.
@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .evaluate import Result
+    from santase_env.policy import Policy
+
+    from .ladder import Pairing
+    from .results import ResultsFile
 
 EXTRAS = {"train": ("torch", "tensorboard", "tyro", "rich", "matplotlib", "safetensors", "scipy", "yaml")}
 """Modules that only an extra of the package installs."""
@@ -23,6 +26,8 @@ EXTRAS = {"train": ("torch", "tensorboard", "tyro", "rich", "matplotlib", "safet
 WRONG_INPUT = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+LADDER_AGENTS = "random greedy heuristic endgame+heuristic pimc ismcts"
+LADDER_RULES = "classic online,false_claim=illegal"
 
 
 class UsageError(Exception):
@@ -69,7 +74,7 @@ def _run(arguments: list[str]) -> int:
         print(f"santase {__version__}")
         return 0
     if options.command is None:
-        raise UsageError("give a command: train, evaluate, plot or replay (santase --help)")
+        raise UsageError("give a command: train, evaluate, ladder, plot or replay (santase --help)")
     run: Callable[[argparse.Namespace], int] = options.run
     return run(options)
 
@@ -99,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--seed", type=int, default=0, help="of the deals and of the agents (default: %(default)s)")
     evaluate.add_argument("--json", action="store_true", help="print one line of JSON instead of a table")
     evaluate.set_defaults(run=_evaluate)
+    _add_ladder(commands)
 
     plot = commands.add_parser(
         "plot",
@@ -126,7 +132,38 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-# ------------------------------------------------------------------------------------------- evaluate
+def _add_ladder(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    ladder = commands.add_parser(
+        "ladder",
+        help="all agents against each other, ordered by strength",
+        description="Every agent against every other in duplicate play. Results are kept in a file, and what it holds "
+        "(the same agents, rules and seed, and at least as many deals) is not played again.",
+    )
+    ladder.add_argument("agents", nargs="*", metavar="AGENT", help=f"(default: {LADDER_AGENTS})")
+    ladder.add_argument(
+        "--rules",
+        nargs="+",
+        default=LADDER_RULES.split(),
+        metavar="RULES",
+        help=f"one or several (default: {LADDER_RULES})",
+    )
+    ladder.add_argument("--deals", type=int, default=4000, help="deals of a pairing (default: %(default)s)")
+    ladder.add_argument(
+        "--heavy-deals", type=int, default=1000, help="where one of the two thinks long (default: %(default)s)"
+    )
+    ladder.add_argument("--seed", type=int, default=0, help="of the deals and of the agents (default: %(default)s)")
+    ladder.add_argument(
+        "--out",
+        default="runs/ladder.jsonl",
+        metavar="FILE",
+        help="the results, one line of JSON each (default: %(default)s)",
+    )
+    ladder.add_argument("--markdown", action="store_true", help="print Markdown instead of tables")
+    ladder.add_argument("--json", action="store_true", help="print one line of JSON instead of tables")
+    ladder.set_defaults(run=_ladder)
+
+
+# ----------------------------------------------------------------------------------- evaluate, ladder
 
 
 def _evaluate(options: argparse.Namespace) -> int:
@@ -134,7 +171,8 @@ def _evaluate(options: argparse.Namespace) -> int:
     from santase_env.rng import check_seed
     from santase_env.rules import Rules
 
-    from .evaluate import check_deals, evaluate_all, rules_notes
+    from .evaluate import Interrupted, check_deals, evaluate_all, rules_notes
+    from .tables import results_json, show_results
 
     if len(options.agents) < 2:
         raise UsageError(f"give at least two agents to evaluate, not only {options.agents[0]}")
@@ -147,86 +185,84 @@ def _evaluate(options: argparse.Namespace) -> int:
         raise UsageError(_sentence(error)) from None
     notes = rules_notes(list(zip(options.agents, agents, strict=True)), rules)
     pairings = len(agents) * (len(agents) - 1) // 2
+    fault, code = "", 0
     with _progress(deals * pairings, shown=not options.json) as advance:
         try:
             results = evaluate_all(agents, deals, rules, seed, names=options.agents, progress=advance)
         except AgentError as error:
-            raise UsageError(str(error)) from None
+            results, fault, code = error.results, str(error), WRONG_INPUT
+        except Interrupted as stop:
+            results, fault, code = stop.results, "interrupted", INTERRUPTED
     for note in notes:
         print(f"santase: {note}", file=sys.stderr)
     if options.json:
-        print(json.dumps({**_as_json(options.agents, results), "notes": notes}))
+        values = results_json(options.agents, results, deals, str(rules), seed)
+        print(json.dumps({**values, "notes": notes, **({"error": fault} if fault else {})}))
+    elif results:
+        show_results(options.agents, results, deals)
+    return _complain(fault, code) if fault else 0
+
+
+def _ladder(options: argparse.Namespace) -> int:
+    from santase_env.policy import load_policy
+    from santase_env.rng import check_seed
+    from santase_env.rules import Rules
+
+    from .evaluate import check_deals, rules_notes
+    from .ladder import plan
+    from .results import ResultsError, ResultsFile
+
+    names = options.agents or LADDER_AGENTS.split()
+    if len(names) < 2:
+        raise UsageError(f"give at least two agents for a ladder, not only {names[0]}")
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{name} is given twice")
+    try:
+        rules = list(dict.fromkeys(Rules.of(text) for text in options.rules))
+        seed = check_seed(options.seed)
+        deals, heavy_deals = check_deals(options.deals), check_deals(options.heavy_deals)
+        agents = {name: load_policy(name) for name in names}
+        kept = ResultsFile(options.out)
+    except ResultsError as error:
+        raise UsageError(str(error)) from None
+    except (ValueError, OSError) as error:
+        raise UsageError(_sentence(error)) from None
+    notes = [kept.note, *(note for one in rules for note in rules_notes(list(agents.items()), one))]
+    for note in filter(None, notes):
+        print(f"santase: {note}", file=sys.stderr)
+    with kept:
+        return _climb(options, plan(agents, rules, deals, heavy_deals, seed), agents, kept)
+
+
+def _climb(
+    options: argparse.Namespace, pairings: "list[Pairing]", agents: "dict[str, Policy]", kept: "ResultsFile"
+) -> int:
+    from .ladder import Failure, ladders, play
+    from .tables import ladder_markdown, show_ladder
+
+    failures: list[Failure] = []
+    code = 0
+    missing = sum(pairing.deals for pairing in pairings if pairing.find(kept) is None)
+    with _progress(missing, shown=not options.json) as advance:
+        try:
+            play(pairings, agents, kept, failures.append, advance)
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+    found = ladders(pairings, kept)
+    if options.json:
+        values = [ladder.to_json() for ladder in found]
+        print(json.dumps({"ladders": values, "failures": [failure.to_json() for failure in failures]}))
+    elif options.markdown:
+        print("\n".join(ladder_markdown(ladder) for ladder in found), end="")
     else:
-        _show(options.agents, results)
-    return 0
-
-
-def _as_json(agents: Sequence[str], results: "Sequence[Result]") -> dict[str, Any]:
-    if len(results) == 1:
-        return results[0].to_json()
-    by_pair = _both_ways(len(agents), results)
-    matrix = [[by_pair[i, j][0] if i != j else None for j in range(len(agents))] for i in range(len(agents))]
-    return {
-        "a": results[0].a,
-        "b": results[0].b,
-        "mean": results[0].mean,
-        "ci95": list(results[0].ci95),
-        "agents": list(agents),
-        "matrix": matrix,
-        "results": [result.to_json() for result in results],
-        "deals": results[0].deals,
-        "rules": results[0].rules,
-        "seed": results[0].seed,
-    }
-
-
-def _both_ways(count: int, results: "Sequence[Result]") -> dict[tuple[int, int], tuple[float, float, float, float]]:
-    """(mean, half interval, deals won, matches won) of agent i against agent j, for both orders."""
-    pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
-    cells = {}
-    for (i, j), result in zip(pairs, results, strict=True):
-        half = (result.ci95[1] - result.ci95[0]) / 2
-        cells[i, j] = (result.mean, half, result.deals_won, result.matches_won)
-        cells[j, i] = (0.0 - result.mean, half, result.deals_lost, 1 - result.matches_won)
-    return cells
-
-
-def _show(agents: Sequence[str], results: "Sequence[Result]") -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
-    # A pipe has no width; the table needs what it needs.
-    console = Console(width=None if sys.stdout.isatty() else 1000, highlight=False, markup=False)
-    table = Table(box=SIMPLE_HEAD)
-    first = results[0]
-    if len(results) == 1:
-        half = (first.ci95[1] - first.ci95[0]) / 2
-        table.add_column(f"{first.a} against {first.b}")
-        table.add_column()
-        table.add_row("game points per deal", f"{first.mean:+.3f} ± {half:.3f}")
-        table.add_row("deals won", f"{first.deals_won:.1%}")
-        table.add_row("deals lost", f"{first.deals_lost:.1%}")
-        table.add_row("matches won (from the deals)", f"{first.matches_won:.1%}")
-    else:
-        table.add_column("row against column")
-        cells = _both_ways(len(agents), results)
-        for agent in agents:
-            table.add_column(agent, justify="right")
-        for i, agent in enumerate(agents):
-            table.add_row(agent, *(_cell(cells[i, j]) if i != j else "" for j in range(len(agents))))
-    console.print(table)
-    each = " each pairing" if len(results) > 1 else ""
-    console.print(f" {first.deals:,} deals{each}, every one from both seats; rules {first.rules}; seed {first.seed}")
-    if len(results) > 1:
-        console.print(" in each cell: game points per deal ± 95% interval, then deals won, matches won")
-    else:
-        console.print(" ±: 95% interval")
-
-
-def _cell(cell: tuple[float, float, float, float]) -> str:
-    mean, half, deals, matches = cell
-    return f"{mean:+.3f} ± {half:.3f}\n{deals:.1%}, {matches:.1%}"
+        for ladder in found:
+            show_ladder(ladder)
+    for failure in failures:
+        _complain(str(failure), WRONG_INPUT)
+    if code:
+        return _complain(f"interrupted; the same command goes on from {kept.path}", code)
+    return WRONG_INPUT if failures else 0
 
 
 def _progress(total: int, shown: bool) -> AbstractContextManager[Callable[[int], None] | None]:

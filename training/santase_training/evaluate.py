@@ -1,15 +1,15 @@
 """Duplicate play: every deal is played twice with the seats exchanged, and the pair is the sample.
 
-The unit is game points per deal, seen from the first agent. All games of a pairing run side by side; a
-policy is asked only where there is a choice.
+The unit is game points per deal, seen from the first agent. Games run side by side, as many as the attribute
+``batch`` of a policy allows; a policy is asked only where there is a choice.
 
 The randomness of a decision is keyed by (seed, pair, seat, move), the same in both games of a pair. So it
 matters to nobody who is named first: exchanging the agents flips the sign exactly, and an agent against itself
 makes exactly 0, whether it plays at random or not.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from typing import Any
 
@@ -18,13 +18,14 @@ from scipy.special import stdtrit
 
 from santase_env.batch import apply_all, deal_all, new_games, views_to_move
 from santase_env.compiled import Array, jit
-from santase_env.policy import ChainPolicy, Policy, ask, load_policy
+from santase_env.policy import AgentError, Policy, ask, load_policy, parts_of
 from santase_env.rng import check_seed, derive, game_key
 from santase_env.rules import DEFAULT_RULES, Rules
 from santase_env.vector import play_forced
 
 CHUNK = 4096
-"""Games that run side by side, an even number; it bounds the memory and changes no result."""
+"""Games that run side by side, an even number; it bounds the memory and changes no result. A policy that wants fewer
+has an attribute ``batch``."""
 
 RulesLike = Rules | str | Mapping[str, Any]
 
@@ -53,13 +54,52 @@ class Result:
         """The fields, ready for JSON."""
         return {**self.__dict__, "ci95": list(self.ci95)}
 
+    @classmethod
+    def from_json(cls, values: Any) -> "Result":
+        """The inverse of ``to_json``; raises ValueError when these are not the fields of a Result."""
+        kinds = {"a": str, "b": str, "rules": str, "seed": int, "deals": int, "ci95": list}
+        names = [field.name for field in fields(cls)]
+        if not isinstance(values, dict) or sorted(values) != sorted(names):
+            raise ValueError(f"a result is an object with {', '.join(names)}")
+        numbers = [values[name] for name in names if name not in kinds]
+        if not all(isinstance(values[name], kind) for name, kind in kinds.items()) or len(values["ci95"]) != 2:
+            raise ValueError("a result has a field of the wrong kind")
+        if not all(isinstance(number, int | float) for number in [*numbers, *values["ci95"]]):
+            raise ValueError("a result has something that is no number")
+        return cls(**{**values, "ci95": tuple(values["ci95"])})
+
+    def flipped(self) -> "Result":
+        """The same result seen from ``b``."""
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            mean=0.0 - self.mean,
+            ci95=(0.0 - self.ci95[1], 0.0 - self.ci95[0]),
+            deals_won=self.deals_lost,
+            deals_lost=self.deals_won,
+            matches_won=1 - self.matches_won,
+        )
+
+    @property
+    def half(self) -> float:
+        """Half the length of the interval."""
+        return (self.ci95[1] - self.ci95[0]) / 2
+
     def __str__(self) -> str:
-        half = (self.ci95[1] - self.ci95[0]) / 2
         return (
-            f"{self.a} against {self.b}: {self.mean:+.3f} ± {half:.3f} game points per deal "
+            f"{self.a} against {self.b}: {self.mean:+.3f} ± {self.half:.3f} game points per deal "
             f"({self.deals} deals, rules {self.rules}; deals won {self.deals_won:.1%}, lost {self.deals_lost:.1%}; "
             f"matches won {self.matches_won:.1%})"
         )
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during an evaluation; ``results`` is what it had finished, as that of AgentError."""
+
+    def __init__(self, results: Sequence[Result]) -> None:
+        super().__init__()
+        self.results = list(results)
 
 
 def evaluate(
@@ -76,14 +116,29 @@ def evaluate(
 
     ``names`` stand for the agents in the result; ``progress`` is called with the number of deals finished since
     its last call. Raises ValueError for an unknown agent, unknown rules or an impossible number of deals, and
-    AgentError when an agent plays illegally.
+    AgentError when an agent plays illegally or not at all, Interrupted upon Ctrl-C: their ``results`` hold the
+    Result of the deals that were finished, if there are any.
     """
     rules = Rules.of(rules)
     seed = check_seed(seed)
     check_deals(deals)
     labels = names or (_label(a), _label(b))
-    points = play_duplicate((load_policy(a), load_policy(b)), deals, rules, seed, names=labels, progress=progress)
-    return summarise(points, labels, rules, seed)
+    policies = load_policy(a), load_policy(b)
+    chunks: list[Array] = []
+
+    def finished() -> list[Result]:
+        enough = sum(map(len, chunks)) >= 2  # pairs: of one there is no interval
+        return [summarise(np.concatenate(chunks), labels, rules, seed)] if enough else []
+
+    try:
+        for points in play_chunks(policies, deals, rules, seed, names=labels, progress=progress):
+            chunks.append(points)
+    except AgentError as error:
+        error.results = finished()
+        raise
+    except KeyboardInterrupt:
+        raise Interrupted(finished()) from None
+    return finished()[0]
 
 
 def evaluate_all(
@@ -95,13 +150,22 @@ def evaluate_all(
     names: Sequence[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Result]:
-    """Every agent against every other, each pairing once, on the same deals: (0, 1), (0, 2), ..., (1, 2), ..."""
+    """Every agent against every other, each pairing once, on the same deals: (0, 1), (0, 2), ..., (1, 2), ...
+
+    Raises as ``evaluate`` does; ``results`` then begins with the pairings that were finished.
+    """
     labels = names or [_label(agent) for agent in agents]
     loaded = zip(labels, [load_policy(agent) for agent in agents], strict=True)
-    return [
-        evaluate(a, b, deals, rules, seed, names=(name_a, name_b), progress=progress)
-        for (name_a, a), (name_b, b) in combinations(loaded, 2)
-    ]
+    results: list[Result] = []
+    try:
+        for (name_a, a), (name_b, b) in combinations(loaded, 2):
+            results.append(evaluate(a, b, deals, rules, seed, names=(name_a, name_b), progress=progress))
+    except (AgentError, Interrupted) as error:
+        error.results[:0] = results
+        raise
+    except KeyboardInterrupt:
+        raise Interrupted(results) from None
+    return results
 
 
 def check_deals(deals: int) -> int:
@@ -118,8 +182,7 @@ def rules_notes(agents: Sequence[tuple[str, Policy]], rules: Rules) -> list[str]
     """
     notes = []
     for name, policy in agents:
-        parts = (policy.first, policy.second) if isinstance(policy, ChainPolicy) else (policy,)
-        stated = [getattr(part, "rules", None) for part in parts]
+        stated = [getattr(part, "rules", None) for part in parts_of(policy)]
         trained = {str(Rules.of(other)) for other in stated if other is not None}
         for other in sorted(trained - {str(rules)}):
             notes.append(f"{name} was trained under rules {other}; here it plays under {rules}")
@@ -139,12 +202,34 @@ def play_duplicate(
 
     Pair j plays deal 0 of game j of the seed; seat j % 2 leads in both games.
     """
+    return np.concatenate(list(play_chunks(policies, deals, rules, seed, names=names, progress=progress)))
+
+
+def play_chunks(
+    policies: tuple[Policy, Policy],
+    deals: int,
+    rules: Rules,
+    seed: int,
+    *,
+    names: tuple[str, str] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[Array]:
+    """What ``play_duplicate`` gives, piece by piece [pairs of a chunk, 2], each once all of its games have ended.
+
+    The games that end first are short ones, so a part of a chunk would be no fair sample.
+    """
     labels = names or (_label(policies[0]), _label(policies[1]))
-    points = np.zeros(deals, np.int64)
-    for start in range(0, deals, CHUNK):
-        stop = min(start + CHUNK, deals)
-        points[start:stop] = _play_chunk(policies, labels, start, stop, rules, seed, progress)
-    return points.reshape(-1, 2)
+    size = games_at_once(policies)
+    for start in range(0, deals, size):
+        stop = min(start + size, deals)
+        yield _play_chunk(policies, labels, start, stop, rules, seed, progress).reshape(-1, 2)
+
+
+def games_at_once(policies: Sequence[Policy]) -> int:
+    """An even number of games: the smallest ``batch`` of the policies and of what they are made of, or CHUNK."""
+    wanted = [int(getattr(part, "batch", CHUNK)) for policy in policies for part in (policy, *parts_of(policy))]
+    smallest = min(CHUNK, *wanted)
+    return max(2, smallest - smallest % 2)
 
 
 def _play_chunk(
