@@ -7,9 +7,19 @@ parent was visited. Once the talon is used up a world is solved instead of searc
 all cards there. The tree is made anew for every decision.
 
 Which action is tried: at the root, where the choice is made, all are alike; below it, ``prior`` is the share of the
-action that the roll-out's player would take, and the others have the rest between them. An action's score is its
-mean result plus ``exploration`` times its share times the root of its availability, divided by one more than its
-visits (Silver and others, 2017, with availability in place of the parent's visits).
+action that the roll-out's player would take (none if he plays at random), and the others have the rest between them.
+An action's score is its mean result plus ``exploration`` times its share times the root of its availability, divided
+by one more than its visits (Silver and others, 2017, with availability in place of the parent's visits).
+
+Measured with 1,000 iterations, in game points per deal. Against itself with other settings (rules
+online,false_claim=illegal, 3,000 deals each, intervals 0.045), seen from (root_exploration, exploration, prior) =
+(8, 4, 0.9): (8, 2, 0.7), which it now has, +0.07; (4, 4, 0.9) +0.03; (4, 2, 0.5) +0.02; (8, 2, 0.9) 0.00;
+(8, 16, 0.9) -0.03; (4, 1, 0.5) -0.06; (8, 100, 0.95), which searches next to nothing below the root, -0.12, though
+against ``heuristic``, whose play its roll-outs foresee, it makes as much as any. Inference (infer=0.5) costs 0.07
+here, since this opponent does not play like ``heuristic``.
+
+An earlier form without shares, the usual UCB with availability counts and every action of a node tried once, made
+0.1 to 0.2 less against ``heuristic`` at any constant tried (0.2 to 1.5 game points); roll-outs by ``habit`` 0.2 less.
 """
 
 from typing import NamedTuple
@@ -25,7 +35,7 @@ from santase_env.state import LOG_SIZE, STATE
 from .belief import Belief, draw_world, new_belief, think
 from .endgame import Solver, exact_action, is_known, new_solver
 from .parallel import check_count, decide_rows
-from .rollout import RollOut, new_roll_out, roll_out, rollout_action
+from .rollout import RANDOM, RollOut, new_roll_out, roll_out, rollout_action
 
 
 class Tree(NamedTuple):
@@ -83,8 +93,8 @@ class IsmctsPolicy:
         self,
         iterations: int = 1000,
         root_exploration: float = 8.0,
-        exploration: float = 4.0,
-        prior: float = 0.9,
+        exploration: float = 2.0,
+        prior: float = 0.7,
         rollout: str = "heuristic",
         exact: bool = True,
         infer: float = 1.0,
@@ -194,11 +204,11 @@ def choose(
 ) -> int:
     """The legal action of the highest score to the player to move; an untried one has the mean of the node."""
     even = 1.0 / bit_count(legal)
-    suggested, share, rest, weight = -1, even, even, options.root_exploration
-    if node > 0:
+    suggested, share, rest = -1, even, even
+    weight = options.root_exploration if node == 0 else options.exploration
+    if node > 0 and rollout.kind != RANDOM:
         suggested = rollout_action(state, rollout, mix(chance, 1))
         share, rest = options.prior, (1 - options.prior) / (bit_count(legal) - 1)
-        weight = options.exploration
     sign = 1 - 2 * int64(state.player)
     mean = sign * tree.total[node] / max(1, tree.visits[node])
     best, best_score = -1, 0.0

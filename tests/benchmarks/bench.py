@@ -19,11 +19,15 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import santase_training  # noqa: F401 - before torch: it sets how threads wait
-from santase_env import SantaseVectorEnv, santase_v0
+from santase_agents.endgame import solve_all
+from santase_env import SantaseVectorEnv, load_policy, santase_v0
+from santase_env.batch import apply_all, deal_all, new_games, views_to_move
+from santase_env.compiled import Array
 from santase_env.observation import OBSERVATION_SIZE
 from santase_env.policy import random_action
 from santase_training.config import PPOConfig
@@ -126,6 +130,67 @@ def training(rules: str, folder: str) -> Benchmark:
     return Benchmark(f"PPO, 2x256, 2 epochs, {trainer.workers.threads} thread(s), {trainer.precision}", rules, measure)
 
 
+def opening_positions(rules: str, games: int) -> tuple[Array, Array]:
+    """Views and masks [B] of the first leads of so many deals."""
+    states = new_games(games, rules, seed=1)
+    deal_all(states, np.arange(games) % 2)
+    return views_to_move(states, np.arange(games))
+
+
+def used_up_positions(rules: str, games: int) -> Array:
+    """Views [B] of the moments at which the talon has just been used up, in play of ``heuristic`` with itself."""
+    policy = load_policy("heuristic")
+    states = new_games(games, rules, seed=1)
+    deal_all(states, np.arange(games) % 2)
+    found = []
+    while (rows := np.flatnonzero((states["player"] >= 0) & (states["talon"] > 0))).size:
+        views, masks = views_to_move(states, rows)
+        apply_all(states, rows, policy.act(views, masks, np.arange(len(rows), dtype=np.uint64)))
+        done = rows[(states["player"][rows] >= 0) & (states["talon"][rows] == 0)]
+        found.append(views_to_move(states, done)[0])
+    return np.concatenate(found)
+
+
+def endgames(rules: str) -> Benchmark:
+    """Exact solving of every action of positions with six cards each."""
+    views = used_up_positions(rules, 4000)
+
+    def measure() -> tuple[int, int, float]:
+        start = time.perf_counter()
+        solve_all(views)
+        return len(views), 0, time.perf_counter() - start
+
+    return Benchmark("endgame, positions with all their actions", rules, measure)
+
+
+def searching(rules: str, name: str, unit: str, budget: int, games: int, **options: object) -> Benchmark:
+    """A search agent at the first leads of deals, on one thread; its unit is what its budget counts."""
+    settings = {unit: budget, "threads": 1, **options}
+    policy = load_policy(f"{name}:" + ",".join(f"{key}={value}" for key, value in settings.items()))
+    views, masks = opening_positions(rules, games)
+    keys = np.arange(games, dtype=np.uint64)
+
+    def measure() -> tuple[int, int, float]:
+        start = time.perf_counter()
+        policy.act(views, masks, keys)
+        return budget * games, 0, time.perf_counter() - start
+
+    of = ", ".join(f"{key}={value}" for key, value in options.items())
+    return Benchmark(f"{name}, {unit}" + (f" ({of})" if of else ""), rules, measure)
+
+
+def searches(rules: str) -> list[Benchmark]:
+    """The search agents, on one core."""
+    return [
+        endgames(rules),
+        searching(rules, "pimc", "worlds", 40, 100),
+        searching(rules, "pimc", "worlds", 40, 100, rollout="random"),
+        searching(rules, "ismcts", "iterations", 1000, 24),
+        searching(rules, "ismcts", "iterations", 1000, 24, rollout="random"),
+        searching(rules, "ismcts", "iterations", 1000, 100, rollout="random", exact=False),
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--games", type=int, default=2048, help="games side by side in the vector environment")
@@ -137,12 +202,14 @@ def main() -> None:
         benchmarks += [aec(RULES[0], "raw_env"), aec(RULES[0], "env")]
         if not options.skip_training:
             benchmarks.append(training(RULES[0], folder))
-        for benchmark in benchmarks:
+        search = searches(RULES[1])
+        for benchmark in benchmarks + search:
             benchmark.measure()
         for _ in range(ROUNDS):
-            for benchmark in benchmarks:
+            for benchmark in benchmarks + search:
                 benchmark.run()
     show(benchmarks)
+    show_searches(search)
 
 
 def show(benchmarks: list[Benchmark]) -> None:
@@ -163,6 +230,17 @@ def show(benchmarks: list[Benchmark]) -> None:
             f"{amount(min(one.speeds))}–{amount(max(one.speeds))}",
             ratio,
         )
+    Console(width=160).print(table)
+
+
+def show_searches(benchmarks: list[Benchmark]) -> None:
+    """Print the table of the search agents."""
+    table = Table(title=f"Search on one core, from the first lead (endgames: six cards each); {machine()}")
+    for column in ("what", "rules", "per second", "slowest–fastest"):
+        table.add_column(column, justify="left" if column in ("what", "rules") else "right")
+    for one in benchmarks:
+        speeds = f"{amount(min(one.speeds))}–{amount(max(one.speeds))}"
+        table.add_row(one.name, one.rules, amount(statistics.median(one.speeds)), speeds)
     Console(width=160).print(table)
 
 
