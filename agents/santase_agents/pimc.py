@@ -3,10 +3,13 @@ the deal played to its end; the action with the best sum is taken.
 
 All actions are tried in the same worlds, so that the luck of a world favours none. Where the talon is used up, what
 is left of a world is not played but solved (``exact``): both players know all cards there, so its value is the right
-one. Before that a world's cards are hidden from the players, and the roll-outs by ``heuristic`` respect it: each
-side plays from its own view. What stays wrong, as in all such sampling, is that the first action may not differ
-between worlds while all that follows may.
+one. Before that the cards are hidden from the players, and roll-outs by ``heuristic`` respect it, since each side
+plays from its own view. Roll-outs by ``habit`` look at both hands, which is the known flaw of the method.
 
+Measured against ``heuristic`` in classic, game points per deal, 2,000 deals, intervals 0.06: 40 worlds +0.24, 100
+worlds +0.31, 40 worlds with infer=0.3 +0.29 (and less against others, see ``ismcts.py``). Against an older
+``heuristic``, 4,000 deals, intervals 0.04: 40 worlds +0.34, without ``exact`` +0.31, roll-outs by ``habit`` -0.37.
+Dropped: solving closed deals with open hands, too (+0.32 there, -0.33 with ``habit``).
 """
 
 from typing import NamedTuple
