@@ -35,13 +35,14 @@ def jit(function: Function) -> Function:
 
     numba's cache notices a change of the function's own file only, so a changed rule would leave the loops
     that inlined it stale. The stamp of a cached function here covers every file of this package, of the
-    function's own folder, and of the folders of compiled functions that its module imports.
+    function's own folder, and of the folders of compiled functions that its module imports. It stands where numba
+    looks first, since an index that names a class which is gone cannot be read any further.
     """
     dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     cache_file = dispatcher._cache._cache_file
     used = [getattr(value, "py_func", None) for value in function.__globals__.values()]
     folders = {Path(code.__code__.co_filename).parent for code in (jit, function, *used) if code is not None}
-    cache_file._source_stamp = (cache_file._source_stamp, *(_folder_stamp(folder) for folder in sorted(folders)))
+    cache_file._version = (cache_file._version, *(_folder_stamp(folder) for folder in sorted(folders)))
     compiled: Function = dispatcher
     return compiled
 

@@ -37,11 +37,13 @@ class AgentError(ValueError):
     """An agent that gave no answer, or something other than one legal action per row; the message says what.
 
     ``results``: what an evaluation had finished by then, a list of its Results; the last may have fewer deals.
+    ``agent``: the name that the evaluation has for the agent at fault; empty elsewhere.
     """
 
     def __init__(self, message: str, results: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.results: list[Any] = list(results)
+        self.agent = ""
 
 
 def ask(policy: Policy, name: str, views: Array, masks: Array, keys: Array) -> Array:
@@ -142,6 +144,12 @@ def parts_of(policy: Policy) -> list[Policy]:
     return [policy]
 
 
+def identity_of(policy: Policy) -> str:
+    """What a policy says of the files it was made from, by an optional attribute ``identity``, such as a digest of
+    their contents; of a chain, what its parts say."""
+    return ",".join(filter(None, (str(getattr(part, "identity", "")) for part in parts_of(policy))))
+
+
 _registered: dict[str, Callable[..., Policy]] = {}
 
 
@@ -195,13 +203,13 @@ def _factory(name: str) -> Callable[..., Policy]:
 
 def _build(spec: str, factory: Callable[..., Policy], options: str) -> Policy:
     arguments, keywords = [], {}
+    signature = inspect.signature(factory)
     for part in options.split(",") if options else ():
-        key, equals, value = part.partition("=")
-        if equals and key.strip().isidentifier():
-            keywords[key.strip()] = _value(value.strip())
+        key, equals, value = (text.strip() for text in part.partition("="))
+        if equals and key.isidentifier():
+            keywords[key] = _value(value, signature.parameters.get(key))
         else:
             arguments.append(part)
-    signature = inspect.signature(factory)
     try:
         signature.bind(*arguments, **keywords)
     except TypeError as error:
@@ -210,7 +218,10 @@ def _build(spec: str, factory: Callable[..., Policy], options: str) -> Policy:
     return factory(*arguments, **keywords)
 
 
-def _value(text: str) -> Any:
+def _value(text: str, option: inspect.Parameter | None) -> Any:
+    takes_text = option is not None and isinstance(option.default, str)
+    if text.lower() in ("true", "false") and not takes_text:  # random:claims=true is a text
+        return text.lower() == "true"
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

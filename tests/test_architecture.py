@@ -1,6 +1,7 @@
 """Imports point one way, and the core needs no more than it says."""
 
 import ast
+import subprocess
 import sys
 from functools import cache
 from graphlib import TopologicalSorter
@@ -135,7 +136,7 @@ def test_torch_is_nowhere_in_the_environment() -> None:
 
 def test_cached_machine_code_is_stamped_with_every_file_of_the_package(tmp_path: Path) -> None:
     """numba alone would keep a loop that inlined an old rule when only the rule's file has changed."""
-    stamp = engine.advance._cache._cache_file._source_stamp  # type: ignore[attr-defined]
+    stamp = engine.advance._cache._cache_file._version  # type: ignore[attr-defined]
     named = {entry[0] for folder in stamp[1:] for entry in folder}
     assert named >= {path.name for path in PACKAGES["santase_env"].glob("*.py")}
 
@@ -145,3 +146,24 @@ def test_cached_machine_code_is_stamped_with_every_file_of_the_package(tmp_path:
     file.write_text("a = 100\n")
     compiled._folder_stamp.cache_clear()
     assert compiled._folder_stamp(tmp_path) != first
+
+
+def test_machine_code_of_an_older_version_is_compiled_anew_even_if_its_types_are_gone(tmp_path: Path) -> None:
+    """numba alone would fail to read the index of its cache, and so would every program after an upgrade."""
+    source = """
+from typing import NamedTuple
+from santase_env.compiled import jit
+
+class {name}(NamedTuple):
+    number: int
+
+@jit
+def double(pair: {name}) -> int:
+    return pair.number * 2
+
+print(double({name}(21)))
+"""
+    for name in ("Pair", "Twin"):
+        (tmp_path / "upgraded.py").write_text(source.format(name=name))
+        done = subprocess.run([sys.executable, "-c", "import upgraded"], cwd=tmp_path, capture_output=True, text=True)
+        assert (done.stdout, done.returncode) == ("42\n", 0), done.stderr

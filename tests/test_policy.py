@@ -8,7 +8,17 @@ from santase_env.actions import ANNOUNCE, CLAIM, NUM_ACTIONS, action_id
 from santase_env.batch import deal_all, new_games, views_to_move
 from santase_env.cards import NUM_CARDS, NUM_RANKS
 from santase_env.compiled import Array
-from santase_env.policy import AgentError, ChainPolicy, ObservationPolicy, Policy, RandomPolicy, ask, load_policy
+from santase_env.policy import (
+    AgentError,
+    ChainPolicy,
+    ObservationPolicy,
+    Policy,
+    RandomPolicy,
+    _registered,
+    ask,
+    identity_of,
+    load_policy,
+)
 from santase_env.rng import derive, mix
 
 KEYS = np.arange(20_000, dtype=np.uint64) * np.uint64(2_654_435_761)
@@ -142,6 +152,38 @@ def test_chain_asks_the_first_where_it_applies_and_the_second_elsewhere() -> Non
     actions = ChainPolicy(_ClubsOnly(), _FirstCard()).act(views, masks, KEYS[: len(views)])
     np.testing.assert_array_equal(actions[clubs], _ClubsOnly().act(views[clubs], masks[clubs], KEYS))
     np.testing.assert_array_equal(actions[~clubs], _FirstCard().act(views[~clubs], masks[~clubs], KEYS))
+
+
+def test_the_identity_of_a_chain_is_that_of_its_parts() -> None:
+    parts = [RandomPolicy() for _ in range(4)]
+    chain = ChainPolicy(ChainPolicy(parts[0], parts[1]), ChainPolicy(parts[2], parts[3]))
+    assert identity_of(parts[0]) == identity_of(chain) == ""
+    parts[1].identity, parts[2].identity = "abc", "def"  # type: ignore[attr-defined]
+    assert [identity_of(part) for part in parts] == ["", "abc", "def", ""]
+    assert identity_of(chain) == "abc,def"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *((text, True) for text in ("true", "True", "TRUE")),
+        *((text, False) for text in ("false", "False", "fALSE")),
+        *(("None", None), ("none", "none"), ("3", 3), ("0.5", 0.5), ("trueish", "trueish"), ("'true'", "true")),
+    ],
+)
+def test_options_are_what_their_texts_say(monkeypatch: pytest.MonkeyPatch, text: str, value: object) -> None:
+    class Keeps(RandomPolicy):
+        def __init__(self, option: object = None) -> None:
+            super().__init__()
+            self.option = option
+
+    monkeypatch.setitem(_registered, "keeps", Keeps)
+    option = load_policy(f"keeps:option={text}").option  # type: ignore[attr-defined]
+    assert (option, type(option)) == (value, type(value))
+
+
+def test_true_is_a_text_where_the_option_is_one() -> None:
+    assert load_policy("random:claims=true").claims == "true"  # type: ignore[attr-defined]
 
 
 def test_keys_do_not_tell_how_the_cards_were_dealt() -> None:

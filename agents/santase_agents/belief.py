@@ -3,7 +3,7 @@
 ``sample_state`` draws from the chance prior, in which every hand that he can hold is as likely. Here some worlds are
 drawn from it and replayed from the deal: at each of his decisions the ``heuristic`` player is asked what it would
 have done in his place, and each time he did something else the world's weight is multiplied by ``infer``. The search
-then draws its worlds from these by weight. So infer=1 infers nothing (and draws a fresh world every time), and a
+then draws its worlds from these 128 by weight. So infer=1 infers nothing (and draws a fresh world every time), and a
 small value trusts that he plays like ``heuristic``.
 """
 
@@ -17,6 +17,7 @@ from santase_env.rng import mix
 from santase_env.state import LOG_PLAYER, STATE
 from santase_env.view import fill_sample
 
+from .decide import check_weight
 from .rollout import RollOut, new_roll_out, rollout_action
 
 CANDIDATES = 128
@@ -40,9 +41,8 @@ class Belief(NamedTuple):
 
 
 def new_belief(infer: float) -> Belief:
-    """A Belief before any thought; raises ValueError unless ``infer`` is above 0 and at most 1."""
-    if isinstance(infer, bool) or not isinstance(infer, int | float) or not 0 < infer <= 1:
-        raise ValueError(f"infer must be a number above 0 and at most 1, not {infer!r}")
+    """A Belief before any thought; raises ValueError unless ``infer`` lies between 0.001 and 1."""
+    infer = check_weight("infer", infer, least=0.001, most=1.0)
     count = CANDIDATES if infer < 1 else 0
     return Belief(float(infer), np.zeros(count, STATE), np.zeros(count), np.zeros(1, STATE), new_roll_out("heuristic"))
 

@@ -9,6 +9,7 @@ A checkpoint appears under its name in one move when it is whole, so one cut off
 never counts.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -108,6 +109,17 @@ def load_network(path: str | Path) -> tuple[PolicyValueNet, dict[str, Any]]:
     network = PolicyValueNet(meta["network"]["hidden"])
     fill_network(network, read_tensors(folder / MODEL), folder)
     return network, meta
+
+
+def digest_of(path: str | Path) -> str:
+    """16 hexadecimal digits that stand for the contents of a checkpoint (or the newest one of a run), as far as they
+    matter to ``load_network``; raises CheckpointError."""
+    folder = find_checkpoint(path)
+    try:
+        contents = (folder / META).read_bytes() + (folder / MODEL).read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"cannot read {folder}: {error}") from None
+    return hashlib.sha256(contents).hexdigest()[:16]
 
 
 def fill_network(network: torch.nn.Module, tensors: Tensors, where: Path) -> None:

@@ -1,8 +1,9 @@
 """endgame: exact play once both hands are known, by alpha-beta search on the engine; and the oracle, ``solve``.
 
-When the talon is used up, every unseen card is in the other hand. The same holds in a closed deal once the cards
-that the opponent can hold are no more than he has. What is left is a game of perfect information, and its value in
-game points is computed under any rules: marriages, claims and the last ten are whatever the engine makes of them.
+When the talon is used up, every unseen card is in the other hand, and what is left is a game of perfect information.
+Its value in game points is computed under any rules: marriages, claims and the last ten are whatever the engine makes
+of them. In a closed deal one player may know the other hand, once the cards that the opponent can hold are no more
+than he has, and not be known himself; the value is then what he can be sure of.
 
 ``endgame+heuristic`` plays the last phase exactly and leaves the rest to ``heuristic``; ``endgame`` alone plays at
 random until the hands are known. Among actions of equal value it takes the one that does best against an opponent
@@ -23,12 +24,13 @@ from santase_env.actions import ACTION_TEXTS, ANNOUNCE, NUM_ACTIONS
 from santase_env.cards import NUM_CARDS, NUM_RANKS
 from santase_env.compiled import Array, Record, copy_bytes, int64, jit, lowest_bit
 from santase_env.engine import CARD_VALUES, beats, higher_than, suit_of
-from santase_env.policy import check_masks, random_action
+from santase_env.policy import random_action
 from santase_env.rng import derive
 from santase_env.state import LOG_SIZE, STATE
 from santase_env.view import VIEW, check_views, count_cards, fill_sample, opponent_hand_size
 
 from .counting import drawn_from, suit_cards
+from .decide import action_set, check_decisions
 from .playout import play_out
 
 _ENTRY_FIELDS = [
@@ -84,7 +86,7 @@ class Solution:
     """The exact value of a position, in game points of this deal, seen by the player whose view it is."""
 
     value: int
-    """With best play of both."""
+    """With best play of both, who know both hands."""
     values: dict[str, int]
     """After each legal action of the player to move, by the action's text; empty once the deal is over."""
 
@@ -97,22 +99,23 @@ class Solution:
 def solve(view: Record) -> Solution:
     """The value of a position whose hands are known, and of every legal action in it.
 
-    ``view`` may be of either player. Raises ValueError when the hands are not known yet, or the view is impossible.
+    ``view`` may be of either player. Raises ValueError when the hands are not known yet, or the view is impossible,
+    and TypeError for anything but a VIEW.
     """
-    views = np.array([view], VIEW)
-    if not hands_known(views)[0]:
-        raise ValueError("only a position whose hands are both known can be solved: the talon used up, for example")
-    value, values = (array[0] for array in solve_all(views))
+    check_views(view)
+    value, values = (array[0] for array in solve_all(np.array([view], VIEW)))
     return Solution(int(value), {ACTION_TEXTS[a]: int(values[a]) for a in range(NUM_ACTIONS) if values[a] != -_LIMIT})
 
 
 def solve_all(views: Array) -> tuple[Array, Array]:
     """``solve`` for views [B]: values [B] and action values [B, 31], int8, to the players whose views they are.
 
-    Actions that are not legal have -4. The hands must be known (``hands_known``). Raises ValueError for an
-    impossible view.
+    Actions that are not legal have -4. Raises ValueError for an impossible view, and where the hands are not known.
     """
-    check_views(views)
+    known = hands_known(views)
+    if not known.all():
+        where = f"; in row {int(np.flatnonzero(~known)[0])} they are not" if len(views) > 1 else ""
+        raise ValueError(f"only a position whose hands are both known can be solved{where}")
     values = np.empty(len(views), np.int8)
     actions = np.full((len(views), NUM_ACTIONS), -_LIMIT, np.int8)
     _solve_views(views, new_solver(), values, actions)
@@ -120,7 +123,11 @@ def solve_all(views: Array) -> tuple[Array, Array]:
 
 
 def hands_known(views: Array) -> Array:
-    """[B] bool: can the players of views [B] tell the other hand for certain, with nothing left to draw?"""
+    """[B] bool: can the players of views [B] tell the other hand for certain, with nothing left to draw?
+
+    Raises ValueError for an impossible view.
+    """
+    check_views(views)
     known = np.empty(len(views), bool)
     _fill_known(views, known)
     return known
@@ -130,9 +137,8 @@ class EndgamePolicy:
     """Exact play where it applies; alone, it plays at random elsewhere."""
 
     def act(self, views: Array, masks: Array, keys: Array) -> Array:
-        """views [B], masks [B, 31], keys [B] -> actions [B]. Raises ValueError for an impossible view."""
-        check_masks(masks)
-        check_views(views)
+        """views [B], masks [B, 31], keys [B] -> actions [B]. Raises ValueError as ``check_decisions`` does."""
+        keys = check_decisions(views, masks, keys)
         actions = np.empty(len(views), np.int64)
         _act_all(views, masks, keys, new_solver(), actions)
         return actions
@@ -163,7 +169,7 @@ def _solve_views(views: Array, solver: Solver, values: Array, actions: Array) ->
 def _act_all(views: Array, masks: Array, keys: Array, solver: Solver, actions: Array) -> None:
     for i in range(len(views)):
         if is_known(views[i]):
-            actions[i] = exact_action(views[i], solver)
+            actions[i] = exact_action(views[i], action_set(masks[i]), solver)
         else:
             actions[i] = random_action(masks[i], derive(keys[i], 0))
 
@@ -181,17 +187,23 @@ def is_known(view: Record) -> bool:
 
 
 @jit
-def exact_action(view: Record, solver: Solver) -> int:
-    """The best action of a view whose hands are known; of several, the one that does best against simple habits."""
+def exact_action(view: Record, allowed: int, solver: Solver) -> int:
+    """The best action of the set ``allowed``, for a view whose hands are known; of several, the one that does best
+    against simple habits."""
     values = np.empty(NUM_ACTIONS, np.int8)
     fill_sample(view, np.uint64(0), solver.worlds[0])
-    value = action_values(solver, values)
-    best, best_score = -1, 0.0
-    for action in range(NUM_ACTIONS):
-        if values[action] == value:
-            score = play_out(solver.worlds, int64(view.player), action)
-            if best < 0 or score > best_score:
-                best, best_score = action, score
+    action_values(solver, values)
+    seat = int64(view.player)
+    sign = 1 - 2 * seat
+    best, best_value, best_score = -1, -_LIMIT, 0.0
+    while allowed:
+        action = lowest_bit(allowed)
+        allowed &= allowed - 1
+        value = sign * int64(values[action])
+        if value >= best_value:
+            score = play_out(solver.worlds, seat, action)
+            if value > best_value or score > best_score:
+                best, best_value, best_score = int64(action), value, score
     return best
 
 

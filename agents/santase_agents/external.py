@@ -21,9 +21,11 @@ import numpy as np
 
 from santase_env.actions import ACTION_IDS, ACTION_TEXTS
 from santase_env.compiled import Array, Record
-from santase_env.policy import AgentError, check_masks
+from santase_env.policy import AgentError
 from santase_env.readable import readable
 from santase_env.rng import derive
+
+from .decide import check_decisions, forced_actions
 
 LONGEST_LINE = 4096
 """Bytes that an answer may have; far more than any action's text."""
@@ -31,6 +33,8 @@ LONGEST_TIMEOUT = 1e6
 """Seconds; the system counts milliseconds in 32 bits."""
 GRACE = 1.0
 """Seconds that a program gets to end by itself once its input is closed."""
+GLANCE = 0.1
+"""Seconds from one look at whether a program has ended to the next, while its answer is awaited."""
 
 
 class ExecPolicy:
@@ -50,6 +54,10 @@ class ExecPolicy:
     _failure: str
 
     def __init__(self, command: str, timeout: float = 60.0) -> None:
+        if not isinstance(command, str) or "\0" in command:
+            raise ValueError(f"the command must be a text without NUL characters, not {command!r}")
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < LONGEST_TIMEOUT:
+            raise ValueError(f"timeout must be a positive number of seconds, not {timeout!r}")
         self.command = command
         self.timeout = timeout
         try:
@@ -58,15 +66,14 @@ class ExecPolicy:
             raise ValueError(f"the command {command!r} cannot be split into words: {error}") from None
         if not self._words:
             raise ValueError("exec needs a command, such as 'exec:python3 bot.py'")
-        if not 0 < timeout < LONGEST_TIMEOUT:
-            raise ValueError(f"timeout must be a positive number of seconds, not {timeout!r}")
         self._forget()
 
     def act(self, views: Array, masks: Array, keys: Array) -> Array:
-        """views [B], masks [B, 31], keys [B] uint64 -> actions [B]; raises AgentError that names the command."""
-        check_masks(masks)
-        actions: Array = (masks != 0).argmax(axis=1).astype(np.int64)
-        for row in np.flatnonzero((masks != 0).sum(axis=1) > 1):
+        """views [B], masks [B, 31], keys [B] uint64 -> actions [B]; raises AgentError that names the command, and
+        ValueError as ``check_decisions`` does."""
+        keys = check_decisions(views, masks, keys)
+        actions, rows = forced_actions(masks)
+        for row in rows:
             actions[row] = self._choose(views[row], np.flatnonzero(masks[row]).tolist(), keys[row])
         return actions
 
@@ -168,6 +175,7 @@ class _Program:
         assert self.process.stdout is not None
         self.stdin, self.stdout = self.process.stdin, self.process.stdout
         self.owner = os.getpid()
+        self.killed = False
         os.set_blocking(self.stdin.fileno(), False)
 
     def ask(self, question: dict[str, Any]) -> bytes:
@@ -210,8 +218,12 @@ class _Program:
         return data
 
     def _wait_for(self, file: int, event: int, deadline: float) -> None:
-        if not self._ready(file, event, max(0.0, deadline - time.monotonic())):
-            raise _Fault(f"gave no answer within {self.timeout:g} s")
+        while not self._ready(file, event, max(0.0, min(GLANCE, deadline - time.monotonic()))):
+            # What it started may hold the pipe open when it has ended; what it wrote before then still counts.
+            if self._has_ended() and not self._ready(file, event, 0):
+                raise self._ended()
+            if time.monotonic() >= deadline:
+                raise _Fault(f"gave no answer within {self.timeout:g} s")
 
     @staticmethod
     def _ready(file: int, event: int, seconds: float) -> bool:
@@ -220,17 +232,36 @@ class _Program:
         return bool(poll.poll(seconds * 1000))
 
     def _ended(self) -> _Fault:
-        try:
-            code = self.process.wait(GRACE)
-        except subprocess.TimeoutExpired:
+        if not self._ends_within(GRACE):
             return _Fault("closed its input or output")
+        self.kill()
+        code = self.process.wait()
         if code < 0:
             return _Fault(f"was ended by signal {-code} ({signal.strsignal(-code)})")
         return _Fault(f"ended with exit code {code}")
 
+    def _ends_within(self, seconds: float) -> bool:
+        deadline, pause = time.monotonic() + seconds, 0.001
+        while not self._has_ended():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(pause)
+            pause = min(2 * pause, GLANCE / 2)
+        return True
+
+    def _has_ended(self) -> bool:
+        if self.killed or not hasattr(os, "waitid"):  # macOS has it since Python 3.13
+            return self.process.poll() is not None
+        try:
+            # It is not collected, so that no other program can get its number, by which ``kill`` finds its group.
+            return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:  # where the system collects by itself
+            return True
+
     def kill(self) -> None:
-        """End the program at once, with all that it started."""
-        if self.owner == os.getpid() and self.process.poll() is None:
+        """End the program at once, if it has not ended, and all that it started and left behind."""
+        if self.owner == os.getpid() and not self.killed:
+            self.killed = True
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
@@ -240,6 +271,5 @@ class _Program:
         self.stdin.close()
         self.stdout.close()
         if self.owner == os.getpid():  # a fork has copies of the pipes, but the program is its parent's
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(GRACE)
+            self._ends_within(GRACE)
             self.kill()

@@ -32,31 +32,26 @@ from santase_env import engine
 from santase_env.actions import NUM_ACTIONS
 from santase_env.compiled import Array, Record, bit_count, int64, jit, lowest_bit
 from santase_env.rng import mix
-from santase_env.state import LOG_SIZE, STATE
+from santase_env.state import STATE
 
 from .belief import Belief, draw_world, new_belief, think
+from .decide import action_set, check_count, check_flag, check_weight, decide_rows
 from .endgame import Solver, exact_action, is_known, new_solver
-from .parallel import check_count, decide_rows
 from .rollout import RANDOM, RollOut, new_roll_out, roll_out, rollout_action
-
-
-class Tree(NamedTuple):
-    """The tree of one decision, with room for N nodes; node 0 is the root, and child 0 means none."""
-
-    children: Array
-    """[N, 31] int32."""
-    visits: Array
-    """[N] int64."""
-    available: Array
-    """[N] int64: how often the action that leads to this node could be taken."""
-    total: Array
-    """[N] int64: results in game points, to seat 0."""
-    size: Array
-    """[1] int64: nodes in use."""
-    path: Array
-    """[34] int64: the nodes of this iteration."""
-    world: Array
-    """[1] STATE: the world of this iteration."""
+from .tree import (
+    KNOWN,
+    NO_ROOM,
+    Tree,
+    back_up,
+    go_to_root,
+    here,
+    most_urgent,
+    new_tree,
+    notice,
+    plant,
+    root_visits,
+    step,
+)
 
 
 class Options(NamedTuple):
@@ -73,6 +68,10 @@ class Scratch(NamedTuple):
     """What one thread needs."""
 
     tree: Tree
+    world: Array
+    """[1] STATE: the world of this iteration."""
+    shares: Array
+    """[31] float64: what ``most_urgent`` asks for."""
     belief: Belief
     rollout: RollOut
     solver: Solver
@@ -107,144 +106,93 @@ class IsmctsPolicy:
             check_weight("root_exploration", root_exploration),
             check_weight("exploration", exploration),
             check_weight("prior", prior, most=1.0),
-            bool(exact),
+            check_flag("exact", exact),
         )
         self.rollout = rollout
         self.infer = infer
-        self.threads = check_count("threads", threads, least=0)
+        self.threads = check_count("threads", threads, least=0, most=1024)
         self._scratch()
 
     def act(self, views: Array, masks: Array, keys: Array) -> Array:
-        """views [B], masks [B, 31], keys [B] -> actions [B]. Raises ValueError for an impossible view."""
+        """views [B], masks [B, 31], keys [B] -> actions [B]. Raises ValueError as ``check_decisions`` does."""
         return decide_rows(views, masks, keys, self.threads, self._scratch, self._decide)
 
     def _scratch(self) -> Scratch:
-        tree = new_tree(self.options.iterations)
-        return Scratch(tree, new_belief(self.infer), new_roll_out(self.rollout), new_solver())
+        return Scratch(
+            new_tree(self.options.iterations),
+            np.zeros(1, STATE),
+            np.zeros(NUM_ACTIONS),
+            new_belief(self.infer),
+            new_roll_out(self.rollout),
+            new_solver(),
+        )
 
     def _decide(self, views: Array, masks: Array, keys: Array, scratch: Scratch, actions: Array) -> None:
-        _decide_all(views, keys, self.options, scratch, actions)
-
-
-def check_weight(name: str, value: object, most: float = 1e6) -> float:
-    """``value`` as a float if it is a number from 0 to ``most``; raises ValueError that names it otherwise."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-        raise ValueError(f"{name} must be a number from 0 to {most:g}, not {value!r}")
-    return float(value)
-
-
-def new_tree(iterations: int) -> Tree:
-    """An empty tree for so many iterations."""
-    room = 2 * iterations + LOG_SIZE  # forced moves add nodes, too; a full tree goes on without new ones
-    return Tree(
-        np.zeros((room, NUM_ACTIONS), np.int32),
-        np.zeros(room, np.int64),
-        np.zeros(room, np.int64),
-        np.zeros(room, np.int64),
-        np.zeros(1, np.int64),
-        np.zeros(LOG_SIZE + 2, np.int64),
-        np.zeros(1, STATE),
-    )
+        _decide_all(views, masks, keys, self.options, scratch, actions)
 
 
 @jit
-def _decide_all(views: Array, keys: Array, options: Options, scratch: Scratch, actions: Array) -> None:
+def _decide_all(views: Array, masks: Array, keys: Array, options: Options, scratch: Scratch, actions: Array) -> None:
     for i in range(len(views)):
+        allowed = action_set(masks[i])
         if options.exact and is_known(views[i]):
-            actions[i] = exact_action(views[i], scratch.solver)
+            actions[i] = exact_action(views[i], allowed, scratch.solver)
         else:
-            grow(views[i], keys[i], options, scratch)
-            actions[i] = most_visited(scratch.tree)
+            grow(views[i], allowed, keys[i], options, scratch)
+            actions[i] = most_visited(scratch.tree, allowed)
 
 
 @jit
-def grow(view: Record, key: np.uint64, options: Options, scratch: Scratch) -> None:
-    """Make the tree of this view."""
-    tree, state = scratch.tree, scratch.tree.world[0]
-    clear(tree, 0)
-    tree.size[0] = 1
+def grow(view: Record, allowed: int, key: np.uint64, options: Options, scratch: Scratch) -> None:
+    """Make the tree of this view; ``allowed`` is the set of actions to choose from at its root."""
+    tree, state = scratch.tree, scratch.world[0]
+    plant(tree)
     think(view, mix(key, 0), scratch.belief)
     for iteration in range(options.iterations):
         chance = mix(key, 1 + iteration)
         draw_world(view, chance, scratch.belief, state)
-        depth = descend(state, chance, options, tree, scratch.rollout)
-        value = roll_out(state, scratch.rollout, mix(chance, 0), scratch.solver, options.exact)
-        for i in range(depth + 1):
-            tree.visits[tree.path[i]] += 1
-            tree.total[tree.path[i]] += value
+        descend(state, allowed, chance, options, scratch)
+        back_up(tree, roll_out(state, scratch.rollout, mix(chance, 0), scratch.solver, options.exact))
 
 
 @jit
-def descend(state: Record, chance: np.uint64, options: Options, tree: Tree, rollout: RollOut) -> int:
-    """Go down the tree to a new leaf, the end of the deal, or where it can be solved; returns how many nodes down."""
-    node, depth = 0, 0
+def descend(state: Record, allowed: int, chance: np.uint64, options: Options, scratch: Scratch) -> None:
+    """Go down the tree to a new leaf, the end of the deal, or where it can be solved."""
+    tree = scratch.tree
+    go_to_root(tree)
     while state.player >= 0 and not (options.exact and state.talon == 0):
+        node = here(tree)
         legal = engine.legal_bits(state)
+        if node == 0:
+            legal &= allowed
+        notice(tree, node, legal)
         forced = legal & (legal - 1) == 0
-        action = int64(lowest_bit(legal)) if forced else choose(state, legal, node, chance, options, tree, rollout)
-        child = int64(tree.children[node, action])
-        is_new = child == 0
-        if is_new:
-            child = int64(tree.size[0])
-            if child == len(tree.visits):
-                break
-            tree.size[0] += 1
-            tree.children[node, action] = child
-            clear(tree, child)
-        engine.advance(state, action)
-        node = child
-        depth += 1
-        tree.path[depth] = node
-        if is_new and not forced:
-            break
-    return depth
+        action = int64(lowest_bit(legal)) if forced else choose(state, legal, node, chance, options, scratch)
+        outcome = step(tree, state, action)
+        if outcome == NO_ROOM or (outcome != KNOWN and not forced):
+            return
 
 
 @jit
-def choose(
-    state: Record, legal: int, node: int, chance: np.uint64, options: Options, tree: Tree, rollout: RollOut
-) -> int:
-    """The legal action of the highest score to the player to move; an untried one has the mean of the node."""
-    even = 1.0 / bit_count(legal)
-    suggested, share, rest = -1, even, even
+def choose(state: Record, legal: int, node: int, chance: np.uint64, options: Options, scratch: Scratch) -> int:
+    """Which of the legal actions to try at this node."""
+    rollout, shares = scratch.rollout, scratch.shares
     weight = options.root_exploration if node == 0 else options.exploration
-    if node > 0 and rollout.kind != RANDOM:
-        suggested = rollout_action(state, rollout, mix(chance, 1))
-        share, rest = options.prior, (1 - options.prior) / (bit_count(legal) - 1)
-    sign = 1 - 2 * int64(state.player)
-    mean = sign * tree.total[node] / max(1, tree.visits[node])
-    best, best_score = -1, 0.0
-    while legal:
-        action = lowest_bit(legal)
-        legal &= legal - 1
-        child = int64(tree.children[node, action])
-        value, visits, available = mean, 0, tree.visits[node]
-        if child > 0:
-            tree.available[child] += 1
-            visits, available = tree.visits[child], tree.available[child]
-            value = sign * tree.total[child] / visits
-        score = value + weight * (share if action == suggested else rest) * np.sqrt(available + 1.0) / (1 + visits)
-        if best < 0 or score > best_score:
-            best, best_score = int64(action), score
-    return best
+    if node == 0 or rollout.kind == RANDOM:
+        shares[:] = 1.0 / bit_count(legal)
+    else:
+        shares[:] = (1 - options.prior) / (bit_count(legal) - 1)
+        shares[rollout_action(state, rollout, mix(chance, 1))] = options.prior
+    return most_urgent(scratch.tree, node, legal, 1 - 2 * int64(state.player), weight, shares)
 
 
 @jit
-def clear(tree: Tree, node: int) -> None:
-    """Make a node new."""
-    for action in range(NUM_ACTIONS):
-        tree.children[node, action] = 0
-    tree.visits[node] = 0
-    tree.available[node] = 1
-    tree.total[node] = 0
-
-
-@jit
-def most_visited(tree: Tree) -> int:
+def most_visited(tree: Tree, allowed: int) -> int:
     """The root's action that was tried most, among equals the one of the lowest id."""
     best, most = -1, -1
-    for action in range(NUM_ACTIONS):
-        child = tree.children[0, action]
-        if child > 0 and tree.visits[child] > most:
-            best, most = action, int64(tree.visits[child])
+    while allowed:
+        action = lowest_bit(allowed)
+        allowed &= allowed - 1
+        if root_visits(tree, action) > most:
+            best, most = int64(action), root_visits(tree, action)
     return best

@@ -9,7 +9,7 @@ from santase_env.compiled import Array, jit
 from santase_env.observation import encode_batch, real_actions
 from santase_env.rng import mix
 
-from .checkpoint import load_network
+from .checkpoint import digest_of, find_checkpoint, load_network
 from .network import PolicyValueNet, masked_log_softmax
 
 BLOCK = 512
@@ -20,7 +20,8 @@ differently, and a decision must not depend on how many others are taken beside 
 class NetPolicy:
     """Plays by a PolicyValueNet: the most likely action, or with mode="sample" one drawn from its policy.
 
-    ``rules`` names the rules it was trained under, so that evaluation can say when it plays others.
+    ``rules`` names the rules it was trained under, so that evaluation can say when it plays others; ``identity``
+    stands for the contents of its checkpoint, so that kept results are not taken for those of another one.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class NetPolicy:
         *,
         canonical_suits: bool,
         rules: str = "",
+        identity: str = "",
         mode: Literal["best", "sample"] = "best",
     ) -> None:
         if mode not in ("best", "sample"):
@@ -36,6 +38,7 @@ class NetPolicy:
         self.network = network
         self.canonical_suits = canonical_suits
         self.rules = rules
+        self.identity = identity
         self.mode = mode
 
     def act(self, views: Array, masks: Array, keys: Array) -> Array:
@@ -79,6 +82,8 @@ def _fill_uniform(keys: Array, uniform: Array) -> None:
 
 def load_net(path: str, mode: Literal["best", "sample"] = "best") -> NetPolicy:
     """The agent ``net:PATH`` or ``net:PATH,mode=sample``."""
-    network, meta = load_network(path)
+    folder = find_checkpoint(path)  # once, as a run may get a newer one at any time
+    network, meta = load_network(folder)
     meta_rules: Any = meta["rules"]
-    return NetPolicy(network, canonical_suits=meta["canonical_suits"], rules=meta_rules, mode=mode)
+    suits, identity = meta["canonical_suits"], digest_of(folder)
+    return NetPolicy(network, canonical_suits=suits, rules=meta_rules, identity=identity, mode=mode)

@@ -23,8 +23,8 @@ from santase_env.rng import mix
 from santase_env.state import STATE
 
 from .belief import Belief, draw_world, new_belief, think
+from .decide import action_set, check_count, check_flag, decide_rows
 from .endgame import Solver, exact_action, is_known, new_solver
-from .parallel import check_count, decide_rows
 from .rollout import RollOut, new_roll_out, roll_out
 
 _SIZE = STATE.itemsize
@@ -56,15 +56,15 @@ class PimcPolicy:
     def __init__(
         self, worlds: int = 40, rollout: str = "heuristic", exact: bool = True, infer: float = 1.0, threads: int = 0
     ) -> None:
-        self.worlds = check_count("worlds", worlds)
+        self.worlds = check_count("worlds", worlds, most=1_000_000_000)
         self.rollout = rollout
-        self.exact = bool(exact)
+        self.exact = check_flag("exact", exact)
         self.infer = infer
-        self.threads = check_count("threads", threads, least=0)
+        self.threads = check_count("threads", threads, least=0, most=1024)
         self._scratch()
 
     def act(self, views: Array, masks: Array, keys: Array) -> Array:
-        """views [B], masks [B, 31], keys [B] -> actions [B]. Raises ValueError for an impossible view."""
+        """views [B], masks [B, 31], keys [B] -> actions [B]. Raises ValueError as ``check_decisions`` does."""
         return decide_rows(views, masks, keys, self.threads, self._scratch, self._decide)
 
     def _scratch(self) -> Scratch:
@@ -86,7 +86,7 @@ def _decide_all(
 ) -> None:
     for i in range(len(views)):
         if exact and is_known(views[i]):
-            actions[i] = exact_action(views[i], scratch.solver)
+            actions[i] = exact_action(views[i], action_set(masks[i]), scratch.solver)
         else:
             actions[i] = best_on_average(views[i], masks[i], keys[i], worlds, exact, scratch)
 

@@ -14,7 +14,7 @@ from santase_env.state import STATE
 
 from .counting import suit_cards
 
-POINT = 1 / 256
+POINT = 1 / 8192
 """Worth of a card point in game points, so that among equal results more points are better."""
 
 ANYTHING = 100.0

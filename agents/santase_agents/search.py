@@ -9,7 +9,7 @@ A node keeps the policy that the network gave when the node was first reached, i
 action that was not legal then, but is in a later world, counts as one of equally likely ones.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,47 +18,53 @@ from santase_env import engine
 from santase_env.actions import NUM_ACTIONS
 from santase_env.compiled import Array, Record, bit_count, int64, jit, lowest_bit
 from santase_env.observation import OBSERVATION_SIZE, canonical_actions, encode_into, real_action, write_mask
-from santase_env.policy import check_masks
 from santase_env.rng import mix
-from santase_env.state import LOG_SIZE, STATE
-from santase_env.view import VIEW, check_views, fill_sample, fill_view
+from santase_env.state import STATE
+from santase_env.view import VIEW, fill_sample, fill_view
 
-from .checkpoint import load_network
+from .checkpoint import digest_of, find_checkpoint, load_network
+from .decide import action_set, check_count, check_decisions, check_flag, check_weight, forced_actions
 from .endgame import Solver, exact_action, is_known, new_solver, value_of
 from .net import in_fixed_blocks
 from .network import masked_log_softmax
-from .parallel import check_count, in_blocks
+from .parallel import in_blocks
+from .tree import (
+    NO_ROOM,
+    Tree,
+    back_up,
+    go_to_root,
+    here,
+    most_urgent,
+    new_tree,
+    notice,
+    plant,
+    root_visits,
+    step,
+    tree_of,
+)
 
-GROUP = 512
-"""Games that search side by side."""
+MOST_GAMES = 512
+"""Games that search side by side at most; fewer where their trees are large."""
+MOST_NODES = 400_000
+"""Nodes that the trees of these games may have together; each takes 400 bytes."""
 BLOCK = 32
 """Rows that a thread takes at a time."""
 UNKNOWN = -1.0
 
 
-class Forest(NamedTuple):
-    """A tree for each of G games, with room for N nodes; node 0 is the root, and child 0 means none."""
+class Games(NamedTuple):
+    """G decisions that are searched side by side, each with a tree of N nodes."""
 
-    children: Array
-    """[G, N, 31] int32."""
+    trees: Tree
+    """Arrays [G, ...]; results in game points."""
     priors: Array
     """[G, N, 31] float32; -1 for an action that was not legal when the node was judged."""
     judged: Array
     """[G, N] bool: has the network seen it?"""
-    visits: Array
-    """[G, N] int32."""
-    available: Array
-    """[G, N] int32: how often the action that leads to it could be taken."""
-    total: Array
-    """[G, N] float64: values to seat 0, in thirds of a game point."""
-    size: Array
-    """[G] int64: nodes in use."""
-    path: Array
-    """[G, 34] int32: the nodes of this iteration."""
-    depth: Array
-    """[G] int64: how many there are below the root."""
     states: Array
     """[G] STATE: the world of this iteration."""
+    allowed: Array
+    """[G] int64: the set of actions to choose from at the root."""
 
 
 class Leaves(NamedTuple):
@@ -70,106 +76,90 @@ class Leaves(NamedTuple):
     """[G, 31] int8, in the network's suits."""
     waiting: Array
     """[G] bool: is the network needed at all?"""
+    in_tree: Array
+    """[G] bool: does the tree have a node for it?"""
     signs: Array
     """[G] int64: 1 when seat 0 is to move there, else -1."""
     policies: Array
     """[G, 31] float32, in the network's suits."""
     values: Array
-    """[G] float64: to seat 0, in thirds of a game point."""
+    """[G] float64: to seat 0, in game points."""
 
 
-def new_forest(games: int, iterations: int) -> Forest:
-    """Empty trees for so many iterations."""
-    room = 2 * iterations + LOG_SIZE  # forced moves add nodes, too; a full tree goes on without new ones
-    return Forest(
-        np.zeros((games, room, NUM_ACTIONS), np.int32),
-        np.zeros((games, room, NUM_ACTIONS), np.float32),
-        np.zeros((games, room), bool),
-        np.zeros((games, room), np.int32),
-        np.zeros((games, room), np.int32),
-        np.zeros((games, room)),
-        np.ones(games, np.int64),
-        np.zeros((games, LOG_SIZE + 2), np.int32),
-        np.zeros(games, np.int64),
-        np.zeros(games, STATE),
-    )
+class Options(NamedTuple):
+    """How to search; see SearchPolicy."""
+
+    exploration: float
+    exact: bool
+    canonical: bool
 
 
-def new_leaves(games: int) -> Leaves:
-    """Leaves that say nothing yet."""
-    return Leaves(
-        np.zeros((games, OBSERVATION_SIZE), np.float32),
-        np.zeros((games, NUM_ACTIONS), np.int8),
-        np.zeros(games, bool),
-        np.zeros(games, np.int64),
-        np.zeros((games, NUM_ACTIONS), np.float32),
-        np.zeros(games),
-    )
+class Scratch(NamedTuple):
+    """What one thread needs."""
+
+    seen: Array
+    """[1] VIEW: the leaf, as the player to move there sees it."""
+    shares: Array
+    """[31] float64: what ``most_urgent`` asks for."""
+    solver: Solver
 
 
 class SearchPolicy:
     """Tree search guided by a checkpoint's network, with a fixed number of iterations for each decision.
 
     net: a checkpoint or a run. iterations: worlds and leaves per decision. exploration: weight of the network's
-    policy. exact: solve what is left once the talon is used up, and play it exactly. threads: how many share the
-    games (0: one for each core); it changes no action. ``rules`` names the rules the network was trained under.
+    policy, in game points. exact: solve what is left once the talon is used up, and play it exactly. threads: how
+    many share the games (0: one for each core); it changes no action. ``rules`` names the rules the network was
+    trained under, ``identity`` stands for its contents. Raises ValueError for an impossible option.
     """
 
     heavy = True
     batch = 1024
 
     def __init__(
-        self, net: str, iterations: int = 200, exploration: float = 1.0, exact: bool = True, threads: int = 0
+        self, net: Any, iterations: int = 200, exploration: float = 3.0, exact: bool = True, threads: int = 0
     ) -> None:
-        self.network, meta = load_network(net)
+        folder = find_checkpoint(str(net))  # once, as a run may get a newer one at any time
+        self.network, meta = load_network(folder)
+        self.identity = digest_of(folder)
         self.rules = meta["rules"]
-        self.canonical_suits = bool(meta["canonical_suits"])
-        self.value_scale = 1 / (3 * float(meta["config"].get("reward_scale", 1 / 3)))
-        self.iterations = check_count("iterations", iterations)
-        self.exploration = float(exploration)
-        self.exact = bool(exact)
-        self.threads = check_count("threads", threads, least=0)
+        # The network was trained on game points times this.
+        self.reward_scale = check_weight("reward_scale", meta["config"].get("reward_scale", 1 / 3), least=1e-6)
+        self.iterations = check_count("iterations", iterations, most=100_000)
+        self.options = Options(
+            check_weight("exploration", exploration), check_flag("exact", exact), bool(meta["canonical_suits"])
+        )
+        self.threads = check_count("threads", threads, least=0, most=1024)
 
     def act(self, views: Array, masks: Array, keys: Array) -> Array:
-        """views [B], masks [B, 31], keys [B] -> actions [B]. Raises ValueError for an impossible view."""
-        check_masks(masks)
-        check_views(views)
-        actions: Array = (masks != 0).argmax(axis=1).astype(np.int64)
-        free = (masks != 0).sum(axis=1) > 1
-        if self.exact:
-            _act_exactly(views, new_solver(), free, actions)
-        rows = np.flatnonzero(free)
-        for start in range(0, len(rows), GROUP):
-            group = rows[start : start + GROUP]
-            actions[group] = self.visits(views[group], keys[group]).argmax(axis=1)
+        """views [B], masks [B, 31], keys [B] -> actions [B]. Raises ValueError as ``check_decisions`` does."""
+        keys = check_decisions(views, masks, keys)
+        actions, rows = forced_actions(masks)
+        if self.options.exact:
+            solved = np.zeros(len(rows), bool)
+            chosen = actions[rows]
+            _act_exactly(views[rows], masks[rows], new_solver(), solved, chosen)
+            actions[rows] = chosen
+            rows = rows[~solved]
+        games = min(MOST_GAMES, max(1, MOST_NODES // (2 * self.iterations)))
+        for start in range(0, len(rows), games):
+            group = rows[start : start + games]
+            actions[group] = self.visits(views[group], masks[group], keys[group]).argmax(axis=1)
         return actions
 
-    def visits(self, views: Array, keys: Array) -> Array:
+    def visits(self, views: Array, masks: Array, keys: Array) -> Array:
         """How often each action [B, 31] was tried at the roots of searches of views [B] by keys [B]."""
-        count = len(views)
-        forest, leaves = new_forest(count, self.iterations), new_leaves(count)
+        games, leaves = new_games(masks, self.iterations), new_leaves(len(views))
         for iteration in range(self.iterations + 1):  # the first one only judges the root
 
-            def down(block: slice, solver: Solver, iteration: int = iteration) -> None:
-                _descend_all(
-                    views,
-                    keys,
-                    iteration,
-                    self.exploration,
-                    self.exact,
-                    self.canonical_suits,
-                    forest,
-                    leaves,
-                    solver,
-                    block.start,
-                    block.stop,
-                )
+            def down(block: slice, scratch: Scratch, iteration: int = iteration) -> None:
+                _descend_all(views, keys, iteration, self.options, games, leaves, scratch, block.start, block.stop)
 
-            in_blocks(count, BLOCK, self.threads, new_solver, down)
+            in_blocks(len(views), BLOCK, self.threads, new_scratch, down)
             self._judge(leaves)
-            _back_up_all(forest, leaves, self.canonical_suits)
-        visits = np.zeros((count, NUM_ACTIONS), np.int64)
-        _root_visits(forest, visits)
+            _back_up_all(games, leaves, self.options.canonical)
+        visits = np.zeros((len(views), NUM_ACTIONS), np.int64)
+        _root_visits(games, visits)
         return visits
 
     @torch.inference_mode()
@@ -180,15 +170,51 @@ class SearchPolicy:
         logits, values = in_fixed_blocks(self.network, leaves.observations[rows])
         mask = torch.from_numpy(leaves.masks[rows]).bool()
         leaves.policies[rows] = masked_log_softmax(logits, mask).exp().numpy()
-        leaves.values[rows] = leaves.signs[rows] * self.value_scale * values.numpy()
+        leaves.values[rows] = leaves.signs[rows] * values.numpy() / self.reward_scale
+
+
+def new_games(masks: Array, iterations: int) -> Games:
+    """Games with no more than a root each, for so many iterations."""
+    count = len(masks)
+    trees = new_tree(iterations, count)
+    allowed = np.zeros(count, np.int64)
+    _plant_all(trees, masks, allowed)
+    nodes = trees.visits.shape[1]
+    priors = np.zeros((count, nodes, NUM_ACTIONS), np.float32)
+    return Games(trees, priors, np.zeros((count, nodes), bool), np.zeros(count, STATE), allowed)
+
+
+def new_leaves(games: int) -> Leaves:
+    """Leaves that say nothing yet."""
+    return Leaves(
+        np.zeros((games, OBSERVATION_SIZE), np.float32),
+        np.zeros((games, NUM_ACTIONS), np.int8),
+        np.zeros(games, bool),
+        np.zeros(games, bool),
+        np.zeros(games, np.int64),
+        np.zeros((games, NUM_ACTIONS), np.float32),
+        np.zeros(games),
+    )
+
+
+def new_scratch() -> Scratch:
+    """A Scratch with nothing in it."""
+    return Scratch(np.zeros(1, VIEW), np.zeros(NUM_ACTIONS), new_solver())
 
 
 @jit
-def _act_exactly(views: Array, solver: Solver, free: Array, actions: Array) -> None:
+def _act_exactly(views: Array, masks: Array, solver: Solver, solved: Array, actions: Array) -> None:
     for i in range(len(views)):
-        if free[i] and is_known(views[i]):
-            actions[i] = exact_action(views[i], solver)
-            free[i] = False
+        if is_known(views[i]):
+            actions[i] = exact_action(views[i], action_set(masks[i]), solver)
+            solved[i] = True
+
+
+@jit
+def _plant_all(trees: Tree, masks: Array, allowed: Array) -> None:
+    for game in range(len(masks)):
+        plant(tree_of(trees, game))
+        allowed[game] = action_set(masks[game])
 
 
 @jit
@@ -196,108 +222,84 @@ def _descend_all(
     views: Array,
     keys: Array,
     iteration: int,
-    exploration: float,
-    exact: bool,
-    canonical: bool,
-    forest: Forest,
+    options: Options,
+    games: Games,
     leaves: Leaves,
-    solver: Solver,
+    scratch: Scratch,
     start: int,
     stop: int,
 ) -> None:
-    own = np.zeros(1, VIEW)
     for game in range(start, stop):
-        state = forest.states[game]
+        state = games.states[game]
         fill_sample(views[game], mix(keys[game], iteration), state)
-        descend(game, state, exploration, exact, forest)
+        leaves.in_tree[game] = descend(game, state, options, games, scratch)
         leaves.waiting[game] = False
         if state.player < 0:
-            leaves.values[game] = (int64(state.game_points[0]) - int64(state.game_points[1])) / 3.0
-        elif exact and state.talon == 0:
-            leaves.values[game] = value_of(state, solver) / 3.0
+            leaves.values[game] = int64(state.game_points[0]) - int64(state.game_points[1])
+        elif options.exact and state.talon == 0:
+            leaves.values[game] = value_of(state, scratch.solver)
         else:
             leaves.waiting[game] = True
             leaves.signs[game] = 1 - 2 * int64(state.player)
-            fill_view(state, state.player, own[0])
-            encode_into(own[0], canonical, leaves.observations[game])
+            fill_view(state, state.player, scratch.seen[0])
+            encode_into(scratch.seen[0], options.canonical, leaves.observations[game])
             legal = engine.legal_bits(state)
-            write_mask(canonical_actions(legal, state.trump) if canonical else legal, leaves.masks[game])
+            shown = canonical_actions(legal, state.trump) if options.canonical else legal
+            write_mask(shown, leaves.masks[game])
 
 
 @jit
-def descend(game: int, state: Record, exploration: float, exact: bool, forest: Forest) -> None:
-    """Go down to a node that the network has not judged, to the end of the deal, or to where it can be solved."""
-    node, depth = 0, 0
-    while state.player >= 0 and not (exact and state.talon == 0):
+def descend(game: int, state: Record, options: Options, games: Games, scratch: Scratch) -> bool:
+    """Go down to a node that the network has not judged, to the end of the deal, or to where it can be solved; does
+    the tree have a node for it?"""
+    tree = tree_of(games.trees, game)
+    go_to_root(tree)
+    while state.player >= 0 and not (options.exact and state.talon == 0):
+        node = here(tree)
         legal = engine.legal_bits(state)
-        if legal & (legal - 1) == 0:
+        if node == 0:
+            legal &= int64(games.allowed[game])
+        forced = legal & (legal - 1) == 0
+        if not forced and not games.judged[game, node]:
+            return True
+        notice(tree, node, legal)
+        if forced:
             action = int64(lowest_bit(legal))
-        elif forest.judged[game, node]:
-            action = choose(game, node, legal, 1 - 2 * int64(state.player), exploration, forest)
         else:
-            break
-        child = int64(forest.children[game, node, action])
-        if child == 0:
-            child = int64(forest.size[game])
-            if child == forest.visits.shape[1]:
-                break
-            forest.size[game] += 1
-            forest.children[game, node, action] = child
-            forest.available[game, child] = 1
-        engine.advance(state, action)
-        node = child
-        depth += 1
-        forest.path[game, depth] = node
-    forest.depth[game] = depth
+            fill_shares(games.priors[game, node], 1.0 / bit_count(legal), scratch.shares)
+            sign = 1 - 2 * int64(state.player)
+            action = most_urgent(tree, node, legal, sign, options.exploration, scratch.shares)
+        if step(tree, state, action) == NO_ROOM:
+            return False
+    return True
 
 
 @jit
-def choose(game: int, node: int, legal: int, sign: int, exploration: float, forest: Forest) -> int:
-    """The legal action of the highest value to the player to move, plus what the network's policy adds to those
-    that were tried less often than they could have been; an untried one has the value of the node."""
-    mean = sign * forest.total[game, node] / max(1, forest.visits[game, node])
-    even = 1.0 / bit_count(legal)
-    best, best_score = -1, 0.0
-    while legal:
-        action = lowest_bit(legal)
-        legal &= legal - 1
-        prior = float(forest.priors[game, node, action])
-        if prior == UNKNOWN:
-            prior = even
-        child = forest.children[game, node, action]
-        value, visits, chances = mean, 0, forest.visits[game, node]
-        if child > 0:
-            forest.available[game, child] += 1
-            visits, chances = forest.visits[game, child], forest.available[game, child]
-            if visits > 0:
-                value = sign * forest.total[game, child] / visits
-        score = value + exploration * prior * np.sqrt(float(chances)) / (1 + visits)
-        if best < 0 or score > best_score:
-            best, best_score = int64(action), score
-    return best
+def fill_shares(priors: Array, even: float, shares: Array) -> None:
+    """The shares [31] of a node's actions: its priors [31], and ``even`` where they are unknown."""
+    for action in range(NUM_ACTIONS):
+        prior = float(priors[action])
+        shares[action] = even if prior == UNKNOWN else prior
 
 
 @jit
-def _back_up_all(forest: Forest, leaves: Leaves, canonical: bool) -> None:
+def _back_up_all(games: Games, leaves: Leaves, canonical: bool) -> None:
     for game in range(len(leaves.waiting)):
-        depth = forest.depth[game]
-        leaf = forest.path[game, depth]
-        if leaves.waiting[game] and not forest.judged[game, leaf]:
-            forest.judged[game, leaf] = True
-            trump = int64(forest.states[game].trump)
+        tree = tree_of(games.trees, game)
+        leaf = here(tree)
+        if leaves.waiting[game] and leaves.in_tree[game] and not games.judged[game, leaf]:
+            games.judged[game, leaf] = True
+            trump = int64(games.states[game].trump)
             for action in range(NUM_ACTIONS):
                 real = real_action(action, trump) if canonical else action
                 known = leaves.masks[game, action] != 0
-                forest.priors[game, leaf, real] = leaves.policies[game, action] if known else UNKNOWN
-        for i in range(depth + 1):
-            node = forest.path[game, i]
-            forest.visits[game, node] += 1
-            forest.total[game, node] += leaves.values[game]
+                games.priors[game, leaf, real] = leaves.policies[game, action] if known else UNKNOWN
+        back_up(tree, leaves.values[game])
 
 
 @jit
-def _root_visits(forest: Forest, visits: Array) -> None:
+def _root_visits(games: Games, visits: Array) -> None:
     for game in range(len(visits)):
+        tree = tree_of(games.trees, game)
         for action in range(NUM_ACTIONS):
-            child = forest.children[game, 0, action]
-            visits[game, action] = forest.visits[game, child] if child > 0 else 0
+            visits[game, action] = root_visits(tree, action)

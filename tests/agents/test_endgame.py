@@ -238,3 +238,27 @@ def test_long_endgames_are_solved_too(hand_size: int) -> None:
     states = known_positions(str(rules), "random", 20)
     values, _ = solve_all(to_move(states)[0])
     assert (abs(values) <= 3).all()
+
+
+def test_a_state_is_not_taken_for_a_view() -> None:
+    """Whoever has the state sees both hands; an agent must not."""
+    states = new_games(2, "classic", seed=1)
+    for wrong in (states[0], states[:1]):
+        with pytest.raises(TypeError, match="VIEW"):
+            solve(wrong)
+    with pytest.raises(TypeError, match="VIEW"):
+        solve_all(states)
+
+
+def test_of_a_narrower_mask_it_takes_the_best_that_is_allowed() -> None:
+    views, _ = to_move(known_positions("online,false_claim=illegal", "random", 60))
+    _, values = solve_all(views)
+    masks = (values > -4).astype(np.int8)
+    rows = np.flatnonzero(masks.sum(axis=1) > 2)
+    views, masks, values = views[rows], masks[rows], values[rows]
+    best = values.argmax(axis=1)
+    masks[np.arange(len(rows)), best] = 0
+    taken = EndgamePolicy().act(views, masks, np.arange(len(rows), dtype=np.uint64))
+    left = np.where(masks == 1, values, -9)
+    np.testing.assert_array_equal(left[np.arange(len(rows)), taken], left.max(axis=1))
+    assert len(rows) > 50

@@ -143,9 +143,28 @@ def test_what_is_asked_and_what_may_be_answered(start: Start) -> None:
 def test_what_is_forced_is_not_asked() -> None:
     views, masks, keys = question()
     forced = np.zeros_like(masks)
-    forced[np.arange(3), [5, 7, 30]] = 1
+    legal = [np.flatnonzero(mask)[row] for row, mask in enumerate(masks)]
+    forced[np.arange(3), legal] = 1
     policy = ExecPolicy("no-such-program")
-    assert policy.act(views, forced, keys).tolist() == [5, 7, 30]
+    assert policy.act(views, forced, keys).tolist() == legal
+    assert policy._program is None
+
+
+def test_what_no_player_can_be_asked_is_refused() -> None:
+    views, masks, keys = question()
+    impossible = views.copy()
+    impossible["trump"][1] = 7
+    policy = ExecPolicy("no-such-program")
+    for wrong, sentence in (
+        ((views[:2], masks, keys), "2 views need masks of shape"),
+        ((views, masks, keys[:1]), "3 views need masks of shape"),
+        ((views, masks * 0, keys), "row 0 of the masks is all zero"),
+        ((views, np.ones_like(masks), keys), "which is not legal there"),
+        ((impossible, masks, keys), "trump"),
+    ):
+        with pytest.raises(ValueError, match=sentence) as error:
+            policy.act(*wrong)
+        assert not isinstance(error.value, AgentError)
     assert policy._program is None
 
 
@@ -180,9 +199,12 @@ def test_an_empty_command_is_refused(spec: str) -> None:
 def test_what_cannot_be_a_command_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot be split into words: No closing quotation"):
         load_policy("exec:sh -c 'x")
-    for timeout in (0, -1, float("nan"), float("inf")):
-        with pytest.raises(ValueError, match="timeout must be a positive number of seconds"):
-            ExecPolicy("bot", timeout)
+    for timeout in (0, -1, float("nan"), float("inf"), "abc", None, True, [1]):
+        with pytest.raises(ValueError, match="timeout must be a positive number of seconds, not "):
+            ExecPolicy("bot", timeout)  # type: ignore[arg-type]
+    for command in (None, 7, b"bot", ["bot"], "\0", "bot \0 x"):
+        with pytest.raises(ValueError, match="the command must be a text without NUL characters, not "):
+            ExecPolicy(command)  # type: ignore[arg-type]
 
 
 def test_it_may_follow_an_agent_that_applies_sometimes(bot: str) -> None:
@@ -198,6 +220,12 @@ def test_it_may_follow_an_agent_that_applies_sometimes(bot: str) -> None:
 # ------------------------------------------------------------------------------------------------ faults
 
 ANSWER_FIRST = "print(json.loads(sys.stdin.readline())['legal'][0], flush=True)\n"
+CHILD = (
+    "import subprocess\n"
+    "child = subprocess.Popen(['sleep', '60'])\n"
+    "open(sys.argv[0] + '.child', 'w').write(str(child.pid))\n"
+)
+"""Starts a process that shares the pipes, and says in a file which."""
 
 
 @pytest.mark.parametrize(
@@ -262,6 +290,28 @@ def test_a_program_that_reads_nothing_is_not_waited_for(start: Start) -> None:
         policy.act(views, masks, keys)
 
 
+@pytest.mark.parametrize("code", ["", "sys.stdin.readline()\n", ANSWER_FIRST])
+def test_a_program_that_ends_is_not_waited_for_though_its_child_holds_the_pipe(start: Start, code: str) -> None:
+    policy = start(code + CHILD + "os._exit(3)")
+    began = time.monotonic()
+    with pytest.raises(AgentError, match=r"ended with exit code 3$"):
+        policy.act(*question())
+    assert time.monotonic() - began < 10
+    assert ends(child_of(policy))
+
+
+def test_an_answer_written_before_the_end_counts_though_a_child_holds_the_pipe(start: Start) -> None:
+    policy = start(CHILD + ANSWER_FIRST + "os._exit(3)")
+    views, masks, keys = question(1)
+    running = policy._running()
+    assert running._ends_within(0) is False
+    assert policy.act(views, masks, keys) == masks[0].argmax()
+    assert running._ends_within(10)
+    with pytest.raises(AgentError, match=r"ended with exit code 3$"):
+        policy.act(views, masks, keys)
+    assert ends(child_of(policy))
+
+
 def test_a_line_that_comes_late_is_not_the_next_answer(start: Start) -> None:
     policy = start(ANSWER_FIRST + "time.sleep(0.2); print('QH', flush=True); time.sleep(60)")
     views, masks, keys = question(1)
@@ -273,7 +323,7 @@ def test_a_line_that_comes_late_is_not_the_next_answer(start: Start) -> None:
 
 @pytest.mark.parametrize(
     ("command", "reason"),
-    [("no-such-program --fast", "No such file"), (str(Path(__file__).parent), "Permission denied"), ("\0", "null")],
+    [("no-such-program --fast", "No such file"), (str(Path(__file__).parent), "Permission denied")],
 )
 def test_a_program_that_cannot_be_started_is_named(command: str, reason: str) -> None:
     policy = ExecPolicy(command)
@@ -324,19 +374,30 @@ def test_nothing_is_left_behind(bot: str) -> None:
     assert open_files() == before
 
 
-def test_what_it_started_is_ended_with_it(start: Start, tmp_path: Path) -> None:
-    policy = start(
-        "import subprocess\n"
-        "child = subprocess.Popen(['sleep', '60'])\n"
-        "open(sys.argv[0] + '.child', 'w').write(str(child.pid))\n" + ANSWER_FIRST + "time.sleep(60)",
-    )
-    policy.act(*(rows[:1] for rows in question()))
-    child = int(Path(policy._words[-1] + ".child").read_text())
+@pytest.mark.parametrize("end", ["time.sleep(60)", "sys.stdin.readline()", "os._exit(0)"])
+def test_what_it_started_is_ended_with_it(start: Start, end: str) -> None:
+    policy = start(CHILD + ANSWER_FIRST + end)
+    policy.act(*question(1))
+    child = child_of(policy)
+    assert alive(child)
+    if end == "os._exit(0)":
+        assert policy._running()._ends_within(10)
     policy.close()
+    assert ends(child)
+    assert program(policy).returncode == (-signal.SIGKILL if "sleep" in end else 0)
+
+
+def child_of(policy: ExecPolicy) -> int:
+    """The process that CHILD started."""
+    return int(Path(policy._words[-1] + ".child").read_text())
+
+
+def ends(process: int) -> bool:
+    """Does it end within 5 seconds?"""
     deadline = time.monotonic() + 5
-    while alive(child) and time.monotonic() < deadline:
+    while alive(process) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert not alive(child)
+    return not alive(process)
 
 
 def alive(process: int) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from santase_agents.checkpoint import CheckpointError, find_checkpoint, load_network, save_checkpoint
+from santase_agents.checkpoint import CheckpointError, digest_of, find_checkpoint, load_network, save_checkpoint
 from santase_agents.net import NetPolicy, in_fixed_blocks
 from santase_agents.network import PolicyValueNet, masked_log_softmax, sample_actions
 from santase_env import SantaseVectorEnv, load_policy, sample_state, view_of
@@ -115,6 +115,27 @@ def test_a_run_stands_for_its_newest_whole_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "checkpoints" / ".update-00000011.partial").mkdir()
     (tmp_path / "checkpoints" / "update-00000012").mkdir()
     assert find_checkpoint(tmp_path).name == "update-00000010"
+
+
+def test_the_identity_is_that_of_the_contents(tmp_path: Path) -> None:
+    network = checkpoint(tmp_path / "c")
+    checkpoint(tmp_path / "run" / "checkpoints" / "update-00000001")
+    first = load_policy(f"net:{tmp_path / 'c'}").identity
+    assert first == digest_of(tmp_path / "c" / "checkpoint.json") == digest_of(tmp_path / "run")
+    assert first == load_policy(f"net:{tmp_path / 'run'},mode=sample").identity
+    checkpoint(tmp_path / "c", seed=1)
+    assert first != digest_of(tmp_path / "c") == load_policy(f"net:{tmp_path / 'c'}").identity
+    save_checkpoint(tmp_path / "c", {**META, "canonical_suits": False}, network.state_dict())
+    assert first != digest_of(tmp_path / "c")
+    checkpoint(tmp_path / "c")
+    save_checkpoint(tmp_path / "trained", META, network.state_dict(), {"momentum": torch.zeros(2)})
+    assert first == digest_of(tmp_path / "c") == digest_of(tmp_path / "trained")
+    assert NetPolicy(network, canonical_suits=False).identity == ""
+    (tmp_path / "c" / "model.safetensors").unlink()
+    with pytest.raises(CheckpointError, match="cannot read "):
+        digest_of(tmp_path / "c")
+    with pytest.raises(CheckpointError, match="there is no checkpoint"):
+        digest_of(tmp_path / "nothing")
 
 
 def test_missing_broken_and_foreign_checkpoints_give_a_sentence(tmp_path: Path) -> None:

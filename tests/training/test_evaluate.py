@@ -1,6 +1,7 @@
 """Duplicate play: the sign, the interval, the keys, the share of matches, and agents that misbehave."""
 
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from santase_agents.greedy import GreedyPolicy
-from santase_env import ObservationPolicy, RandomPolicy, Rules, engine, load_policy, view_of
+from santase_env import ObservationPolicy, RandomPolicy, Rules, __version__, engine, load_policy, view_of
 from santase_env.actions import CLAIM
 from santase_env.batch import apply_all, deal_all, new_games, views_to_move
 from santase_env.policy import AgentError, ChainPolicy
@@ -297,6 +298,47 @@ def test_a_result_comes_back_from_json_and_from_the_other_side() -> None:
     for bad in (None, [], {}, {**good, "x": 1}, {**good, "mean": "1"}, {**good, "ci95": [1]}, {**good, "seed": None}):
         with pytest.raises(ValueError, match="a result "):
             Result.from_json(bad)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"seed": value} for value in (True, 1.0, -1, 2**63)),
+        *({"deals": value} for value in (True, 0, -4, 2, 5, 4.0, "4")),
+        *({"mean": value} for value in (False, math.nan, math.inf, 10**400, 3.5, -3.5)),
+        *({"ci95": value} for value in ([3, -3], [0, math.inf], [math.nan, 1], [0, True], [-3, 0, 3], {"0": 1}, "01")),
+        *(
+            {name: value}
+            for name in ("deals_won", "deals_lost", "matches_won")
+            for value in (-0.1, 1.1, math.nan, True)
+        ),
+        *({name: 1} for name in ("a", "b", "rules", "version", "a_identity", "b_identity")),
+    ],
+)
+def test_what_no_evaluation_gives_is_refused(change: dict[str, Any]) -> None:
+    good = {**summarise(np.array([[1, 0], [0, -1]]), ("a", "b"), ONLINE, 0).to_json(), "ci95": [-3, 3]}
+    Result.from_json(good)
+    with pytest.raises(ValueError, match=r"^a result |^seed must |^deals must "):
+        Result.from_json({**good, **change})
+
+
+def test_a_share_may_be_rounded() -> None:
+    good = evaluate("greedy", "random", 40).to_json()
+    for share in (1 + 2**-52, -(2**-52)):
+        assert Result.from_json({**good, "matches_won": share}).matches_won == share
+
+
+def test_a_result_says_which_version_and_checkpoints_played() -> None:
+    network, other = Careless(0.5), Careless(0.5)
+    network.identity, other.identity = "abc", "def"  # type: ignore[attr-defined]
+    network.applies = lambda views, masks: np.ones(len(views), bool)  # type: ignore[attr-defined]
+    result = evaluate(ChainPolicy(network, other), "random", 4)
+    assert (result.version, result.a_identity, result.b_identity) == (__version__, "abc,def", "")
+    flipped = result.flipped()
+    assert (flipped.version, flipped.a_identity, flipped.b_identity) == (__version__, "", "abc,def")
+    assert Result.from_json(result.to_json()) == result
+    old = {name: value for name, value in result.to_json().items() if "identity" not in name and name != "version"}
+    assert Result.from_json(old) == replace(result, version="", a_identity="")
 
 
 @pytest.mark.parametrize("deals", [0, 2, 5, True, 4.0])

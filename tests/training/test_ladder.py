@@ -1,19 +1,21 @@
 """The ladder: its order, what it keeps and does not play again, and what it prints."""
 
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from santase_env import load_policy, policy
+from santase_env import __version__, load_policy, policy
 from santase_env.policy import AgentError, ChainPolicy, RandomPolicy
 from santase_env.rules import DEFAULT_RULES, Rules
 from santase_training import cli
 from santase_training import ladder as module
 from santase_training.cli import main
-from santase_training.evaluate import Result, evaluate
+from santase_training.evaluate import LATER_FIELDS, Result, evaluate
 from santase_training.ladder import Failure, Ladder, Pairing, ladders, plan, play
 from santase_training.results import ResultsError, ResultsFile
 
@@ -101,7 +103,10 @@ def test_a_half_written_last_line_is_dropped_and_said(tmp_path: Path) -> None:
         assert len(kept.results) == 2
 
 
-@pytest.mark.parametrize("wrong", ["{", "[]", '{"a": "b"}', "", "\xff"])
+WRONG = ["{", "[]", '{"a": "b"}', "", "\xff", "NaN", "[" * 100_000, '{"a":' * 100_000]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
 def test_another_line_that_is_no_result_is_refused(tmp_path: Path, wrong: str) -> None:
     path = tmp_path / "results.jsonl"
     line = json.dumps(result("a", "b", 0.5).to_json())
@@ -109,6 +114,58 @@ def test_another_line_that_is_no_result_is_refused(tmp_path: Path, wrong: str) -
     with pytest.raises(ResultsError, match=r"results\.jsonl, line 2: not a result of an evaluation"):
         ResultsFile(path)
     assert path.read_bytes().count(b"\n") == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        '"mean": NaN',
+        '"mean": Infinity',
+        '"mean": 1e999',
+        '"mean": true',
+        '"mean": 2',
+        f'"mean": {"9" * 5000}',
+        '"ci95": [0.6, 0.4]',
+        '"deals": 0',
+        '"deals": -100',
+        '"deals": true',
+        '"seed": false',
+        '"deals_won": -Infinity',
+    ],
+)
+def test_a_line_that_no_evaluation_gives_is_refused(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "results.jsonl"
+    line = json.dumps(result("a", "b", 0.5).to_json())
+    path.write_text(f"{line[:-1]}, {change}}}\n")  # of a name given twice the last one counts
+    with pytest.raises(ResultsError) as error:
+        ResultsFile(path)
+    assert str(error.value) == f"{path}, line 1: not a result of an evaluation"
+
+
+@pytest.mark.parametrize("text", ["notes of mine", '{"lr": 0.1}', "7", "\xff", "[" * 100_000])
+def test_a_file_of_something_else_without_an_end_of_line_is_left_as_it_is(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ResultsError, match=r"results\.jsonl, line 1: not a result of an evaluation"):
+        ResultsFile(path)
+    assert path.read_bytes() == text.encode("latin-1")
+
+
+def test_results_of_other_versions_and_other_checkpoints_are_not_found(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    one = replace(result("a", "b", 0.5), a_identity="old")
+    old_line = {name: value for name, value in one.to_json().items() if name not in LATER_FIELDS}
+    path.write_text(json.dumps(old_line) + "\n")
+    now = Pairing("a", "b", CLASSIC, 0, 100, ("new", ""))
+    with ResultsFile(path) as kept:
+        kept.add(one)
+        kept.add(replace(one.flipped(), version="0.0.1", b_identity="new"))
+        kept.add(replace(one, a_identity="new", deals=50))
+        kept.add(replace(one, a_identity="new", seed=1))
+        assert kept.find("a", "b", "classic", 0, 100, ("old", "")) == one
+        assert (now.find(kept), now.passed_over(kept)) == (None, 3)
+        kept.add(replace(one.flipped(), b_identity="new"))
+        assert (now.find(kept), now.passed_over(kept)) == (replace(one, a_identity="new"), 0)
 
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
@@ -178,7 +235,7 @@ def test_an_agent_that_fails_costs_its_pairings_only(tmp_path: Path, monkeypatch
     failures: list[Failure] = []
     with ResultsFile(tmp_path / "results.jsonl") as kept:
         pairings = plan(policies, [CLASSIC], 20, 20, 0)
-        play(pairings, policies, kept, failures.append)
+        play(pairings, policies, kept, failures.append, specs=policies)
         (ladder,) = ladders(pairings, kept)
     assert [str(failure) for failure in failures] == [
         "once against random, rules classic: number 1 broke",
@@ -187,6 +244,45 @@ def test_an_agent_that_fails_costs_its_pairings_only(tmp_path: Path, monkeypatch
     assert ladder.agents == ("once", "random", "greedy")
     assert (ladder.mean("once"), len(ladder.results)) == (None, 2)
     assert [(step.a, step.b) for step in ladder.steps()] == [("greedy", "random")]
+
+
+def test_only_the_agent_that_failed_is_loaded_anew_and_only_by_its_spec(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(RandomPolicy):
+        def act(self, views: Any, masks: Any, keys: Any) -> Any:
+            raise AgentError("broke")
+
+    loaded: list[str] = []
+    monkeypatch.setattr(module, "load_policy", lambda spec: loaded.append(spec) or Broken())
+    # "random" is a name here of what is no random player, and "mine" is no spec at all.
+    policies = {"greedy": load_policy("greedy"), "random": Broken(), "mine": Broken(), "broken": Broken()}
+    failures: list[Failure] = []
+    with ResultsFile(tmp_path / "results.jsonl") as kept:
+        pairings = plan(policies, [CLASSIC], 20, 20, 0)
+        play(pairings, policies, kept, failures.append, specs=("greedy", "broken"))
+        assert kept.results == []
+    assert len(failures) == 6
+    assert loaded == ["broken"] * loaded.count("broken")
+    assert loaded
+
+
+def test_a_program_that_failed_is_started_anew_for_its_next_pairing(run: Any, tmp_path: Path, kept_lines: Any) -> None:
+    (tmp_path / "bot.py").write_text(
+        "import json, os, sys\n"
+        "if not os.path.exists(sys.argv[0] + '.failed'):\n"
+        "    open(sys.argv[0] + '.failed', 'w').close()\n"
+        "    sys.exit(3)\n"
+        "for line in sys.stdin:\n"
+        "    print(json.loads(line)['legal'][0], flush=True)\n"
+    )
+    bot = f"exec:{sys.executable} {tmp_path / 'bot.py'}"
+    code, _, err = run(bot, "random", "greedy", "--rules", "classic", "--heavy-deals", 4, "--deals", 4)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "against random, rules classic: the command " in err
+    assert "ended with exit code 3" in err
+    played = [json.loads(line) for line in kept_lines()]
+    assert [(one["a"], one["b"]) for one in played] == [(bot, "greedy"), ("random", "greedy")]
 
 
 def test_agents_are_ordered_by_their_mean_over_all_opponents(tmp_path: Path) -> None:
@@ -302,6 +398,30 @@ def test_an_interrupted_ladder_goes_on(
         ("random", "slow"),
         ("greedy", "slow"),
     ]
+
+
+def test_what_another_version_or_another_checkpoint_played_is_played_again_and_said(
+    run: Any, played: list[tuple[str, str, int]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Trained(RandomPolicy):
+        identity = "before"
+
+    monkeypatch.setitem(policy._registered, "trained", Trained)
+    arguments = ("random", "greedy", "trained", "--rules", "classic", "--deals", 20)
+    assert run(*arguments)[::2] == (0, "")
+    monkeypatch.setattr(Trained, "identity", "after")
+    note = f"results in {tmp_path / 'runs' / 'ladder.jsonl'} passed over, being of another version or other checkpoints"
+    assert run(*arguments)[::2] == (0, f"santase: {note}: 2\n")
+    assert [names[:2] for names in played[3:]] == [("random", "trained"), ("greedy", "trained")]
+    assert run(*arguments)[::2] == (0, "")
+    assert len(played) == 5
+    path = tmp_path / "runs" / "ladder.jsonl"
+    path.write_text(path.read_text().replace(f'"version": "{__version__}"', '"version": "0.0.9"'))
+    code, out, err = run(*arguments, "--json")
+    assert (code, err) == (0, f"santase: {note}: 5\n")
+    assert len(played) == 8
+    (ladder,) = json.loads(out)["ladders"]
+    assert {one["version"] for one in ladder["results"]} == {__version__}
 
 
 def test_the_defaults(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

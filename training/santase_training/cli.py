@@ -137,7 +137,7 @@ def _add_ladder(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "ladder",
         help="all agents against each other, ordered by strength",
         description="Every agent against every other in duplicate play. Results are kept in a file, and what it holds "
-        "(the same agents, rules and seed, and at least as many deals) is not played again.",
+        "(the same agents, checkpoints, rules, seed and version, and at least as many deals) is not played again.",
     )
     ladder.add_argument("agents", nargs="*", metavar="AGENT", help=f"(default: {LADDER_AGENTS})")
     ladder.add_argument(
@@ -156,7 +156,7 @@ def _add_ladder(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "--out",
         default="runs/ladder.jsonl",
         metavar="FILE",
-        help="the results, one line of JSON each (default: %(default)s)",
+        help="the results, one line of JSON each; delete it to start anew (default: %(default)s)",
     )
     ladder.add_argument("--markdown", action="store_true", help="print Markdown instead of tables")
     ladder.add_argument("--json", action="store_true", help="print one line of JSON instead of tables")
@@ -228,11 +228,16 @@ def _ladder(options: argparse.Namespace) -> int:
         raise UsageError(str(error)) from None
     except (ValueError, OSError) as error:
         raise UsageError(_sentence(error)) from None
+    pairings = plan(agents, rules, deals, heavy_deals, seed)
     notes = [kept.note, *(note for one in rules for note in rules_notes(list(agents.items()), one))]
+    if passed_over := sum(pairing.passed_over(kept) for pairing in pairings):
+        notes.append(
+            f"results in {kept.path} passed over, being of another version or other checkpoints: {passed_over}"
+        )
     for note in filter(None, notes):
         print(f"santase: {note}", file=sys.stderr)
     with kept:
-        return _climb(options, plan(agents, rules, deals, heavy_deals, seed), agents, kept)
+        return _climb(options, pairings, agents, kept)
 
 
 def _climb(
@@ -246,7 +251,7 @@ def _climb(
     missing = sum(pairing.deals for pairing in pairings if pairing.find(kept) is None)
     with _progress(missing, shown=not options.json) as advance:
         try:
-            play(pairings, agents, kept, failures.append, advance)
+            play(pairings, agents, kept, failures.append, advance, specs=agents)
         except KeyboardInterrupt:
             code = INTERRUPTED
     found = ladders(pairings, kept)

@@ -11,14 +11,16 @@ makes exactly 0, whether it plays at random or not.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import combinations
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
 
+from santase_env import __version__
 from santase_env.batch import apply_all, deal_all, new_games, views_to_move
 from santase_env.compiled import Array, jit
-from santase_env.policy import AgentError, Policy, ask, load_policy, parts_of
+from santase_env.policy import AgentError, Policy, ask, identity_of, load_policy, parts_of
 from santase_env.rng import check_seed, derive, game_key
 from santase_env.rules import DEFAULT_RULES, Rules
 from santase_env.vector import play_forced
@@ -26,6 +28,11 @@ from santase_env.vector import play_forced
 CHUNK = 4096
 """Games that run side by side, an even number; it bounds the memory and changes no result. A policy that wants fewer
 has an attribute ``batch``."""
+
+LATER_FIELDS = {"version": "", "a_identity": "", "b_identity": ""}
+"""Fields of a Result that older ones lack, and what they are read as."""
+ROUNDING = 1e-9
+"""How far a computed share may lie outside 0 to 1."""
 
 RulesLike = Rules | str | Mapping[str, Any]
 
@@ -49,6 +56,11 @@ class Result:
     """Shares of the deals; what is missing to 1 was drawn."""
     matches_won: float
     """Share of matches that ``a`` would win, computed from the outcomes of the deals (see ``match_share``)."""
+    version: str = __version__
+    """Of this package, when they played; empty in results older than this field."""
+    a_identity: str = ""
+    """What ``identity_of`` said of ``a``."""
+    b_identity: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The fields, ready for JSON."""
@@ -56,16 +68,24 @@ class Result:
 
     @classmethod
     def from_json(cls, values: Any) -> "Result":
-        """The inverse of ``to_json``; raises ValueError when these are not the fields of a Result."""
-        kinds = {"a": str, "b": str, "rules": str, "seed": int, "deals": int, "ci95": list}
+        """The inverse of ``to_json``; raises ValueError for what no evaluation gives."""
         names = [field.name for field in fields(cls)]
-        if not isinstance(values, dict) or sorted(values) != sorted(names):
+        values = {**LATER_FIELDS, **values} if isinstance(values, dict) else {}
+        if sorted(values) != sorted(names):
             raise ValueError(f"a result is an object with {', '.join(names)}")
-        numbers = [values[name] for name in names if name not in kinds]
-        if not all(isinstance(values[name], kind) for name, kind in kinds.items()) or len(values["ci95"]) != 2:
+        texts = [values[name] for name in ("a", "b", "rules", *LATER_FIELDS)]
+        shares = [values[name] for name in ("deals_won", "deals_lost", "matches_won")]
+        mean, interval, seed = values["mean"], values["ci95"], values["seed"]
+        if not all(isinstance(text, str) for text in texts) or type(seed) is not int or not isinstance(interval, list):
             raise ValueError("a result has a field of the wrong kind")
-        if not all(isinstance(number, int | float) for number in [*numbers, *values["ci95"]]):
+        if not all(_is_number(number) for number in [mean, *interval, *shares]):
             raise ValueError("a result has something that is no number")
+        if len(interval) != 2 or not interval[0] <= mean <= interval[1]:
+            raise ValueError("a result has an interval around its mean")
+        if not all(-ROUNDING <= share <= 1 + ROUNDING for share in shares):
+            raise ValueError("a result has shares from 0 to 1")
+        check_seed(seed)
+        check_deals(values["deals"])
         return cls(**{**values, "ci95": tuple(values["ci95"])})
 
     def flipped(self) -> "Result":
@@ -74,6 +94,8 @@ class Result:
             self,
             a=self.b,
             b=self.a,
+            a_identity=self.b_identity,
+            b_identity=self.a_identity,
             mean=0.0 - self.mean,
             ci95=(0.0 - self.ci95[1], 0.0 - self.ci95[0]),
             deals_won=self.deals_lost,
@@ -124,11 +146,12 @@ def evaluate(
     check_deals(deals)
     labels = names or (_label(a), _label(b))
     policies = load_policy(a), load_policy(b)
+    identities = identity_of(policies[0]), identity_of(policies[1])
     chunks: list[Array] = []
 
     def finished() -> list[Result]:
         enough = sum(map(len, chunks)) >= 2  # pairs: of one there is no interval
-        return [summarise(np.concatenate(chunks), labels, rules, seed)] if enough else []
+        return [summarise(np.concatenate(chunks), labels, rules, seed, identities)] if enough else []
 
     try:
         for points in play_chunks(policies, deals, rules, seed, names=labels, progress=progress):
@@ -264,10 +287,17 @@ def _play_chunk(
 
 def _let_act(policy: Policy, label: str, states: Array, rows: Array, pairs: Array, seed: int) -> None:
     views, masks = views_to_move(states, rows)
-    apply_all(states, rows, ask(policy, label, views, masks, decision_keys(states, rows, pairs, seed)))
+    try:
+        actions = ask(policy, label, views, masks, decision_keys(states, rows, pairs, seed))
+    except AgentError as error:
+        error.agent = label
+        raise
+    apply_all(states, rows, actions)
 
 
-def summarise(points: Array, names: tuple[str, str], rules: Rules, seed: int) -> Result:
+def summarise(
+    points: Array, names: tuple[str, str], rules: Rules, seed: int, identities: tuple[str, str] = ("", "")
+) -> Result:
     """The Result of game points [pairs, 2] of the first-named agent, as ``play_duplicate`` gives them."""
     samples = points.mean(axis=1)
     mean = float(samples.mean())
@@ -286,6 +316,8 @@ def summarise(points: Array, names: tuple[str, str], rules: Rules, seed: int) ->
         deals_won=float((points > 0).mean()),
         deals_lost=float((points < 0).mean()),
         matches_won=match_share(points[leads], points[~leads], rules.match_target),
+        a_identity=identities[0],
+        b_identity=identities[1],
     )
 
 
@@ -352,6 +384,13 @@ def _fill_decision_keys(states: Array, rows: Array, pairs: Array, seed: int, key
         state = states[rows[i]]
         # Negative numbers, so that no decision shares a key with a deal.
         keys[i] = derive(derive(game_key(seed, -1 - pairs[rows[i]]), state.player), state.log_length)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    except OverflowError:  # an integer that no float can hold
+        return False
 
 
 def _label(agent: str | Policy) -> str:

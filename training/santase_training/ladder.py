@@ -1,16 +1,17 @@
 """The ladder: all agents against each other, ordered by strength.
 
 Every result is kept in a file as soon as it is there, and what the file holds is not played again: so an interrupted
-ladder goes on where it was, and a new agent costs its own pairings only. Agents are known by their specs.
+ladder goes on where it was, and a new agent costs its own pairings only. Agents are known by their specs and by the
+contents of their checkpoints; results of another version of the package are passed over.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
-from santase_env.policy import AgentError, Policy, load_policy, parts_of
+from santase_env.policy import AgentError, Policy, identity_of, load_policy, parts_of
 from santase_env.rules import Rules
 
 from .evaluate import Result, evaluate
@@ -19,17 +20,23 @@ from .results import ResultsFile
 
 @dataclass(frozen=True)
 class Pairing:
-    """Two agents that are to play ``deals`` deals."""
+    """Two agents that are to play ``deals`` deals; ``identities``: what ``identity_of`` says of them."""
 
     a: str
     b: str
     rules: Rules
     seed: int
     deals: int
+    identities: tuple[str, str] = ("", "")
 
     def find(self, kept: ResultsFile) -> Result | None:
         """Its result, if one over enough deals is kept."""
-        return kept.find(self.a, self.b, str(self.rules), self.seed, self.deals)
+        return kept.find(self.a, self.b, str(self.rules), self.seed, self.deals, self.identities)
+
+    def passed_over(self, kept: ResultsFile) -> int:
+        """How many results of another version or of other checkpoints are kept in place of its own; 0 once that is
+        there."""
+        return 0 if self.find(kept) else len(kept.of_any_origin(self.a, self.b, str(self.rules), self.seed, self.deals))
 
 
 @dataclass(frozen=True)
@@ -101,8 +108,9 @@ def plan(
     heavy = {
         name for name, policy in policies.items() if any(getattr(part, "heavy", False) for part in parts_of(policy))
     }
+    identities = {name: identity_of(policy) for name, policy in policies.items()}
     return [
-        Pairing(a, b, one, seed, heavy_deals if {a, b} & heavy else deals)
+        Pairing(a, b, one, seed, heavy_deals if {a, b} & heavy else deals, (identities[a], identities[b]))
         for one in rules
         for a, b in combinations(policies, 2)
     ]
@@ -114,11 +122,14 @@ def play(
     kept: ResultsFile,
     failed: Callable[[Failure], None],
     progress: Callable[[int], None] | None = None,
+    *,
+    specs: Collection[str] = (),
 ) -> None:
     """Play what ``kept`` does not hold yet, and keep it there.
 
     ``failed`` is called with each pairing that an agent's fault has ended; the others go on. ``progress`` is called as
-    by ``evaluate``.
+    by ``evaluate``. A policy that failed is loaded anew for its next pairing where its name is one of ``specs``; other
+    names mean nothing to ``load_policy``, and their policies stay.
     """
     policies = dict(policies)
     for pairing in pairings:
@@ -129,8 +140,9 @@ def play(
             kept.add(evaluate(a, b, pairing.deals, pairing.rules, pairing.seed, names=names, progress=progress))
         except AgentError as error:
             failed(Failure(pairing, str(error)))
-            # A program that failed is not started again, but a new policy starts one for the next pairing.
-            policies.update({name: load_policy(name) for name in names})
+            if error.agent in specs:
+                # A program that failed is not started again, but a new policy starts one for the next pairing.
+                policies[error.agent] = load_policy(error.agent)
 
 
 def ladders(pairings: Sequence[Pairing], kept: ResultsFile) -> list[Ladder]:

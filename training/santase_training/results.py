@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from types import TracebackType
 
+from santase_env import __version__
+
 from .evaluate import Result
 
 
@@ -45,20 +47,33 @@ class ResultsFile:
         if whole is not None:
             self._file.write(b"\n")
             self.results.append(whole)
-        elif last:
+        elif last.startswith(b"{") and not last.endswith(b"}"):
             self._file.truncate(sum(len(line) + 1 for line in lines))
             self.note = f"the last line of {self.path} was half-written and is dropped"
+        elif last:  # no write of ours was cut there: this is somebody's file, and stays as it is
+            raise ResultsError(f"{self.path}, line {len(lines) + 1}: not a result of an evaluation")
 
-    def find(self, a: str, b: str, rules: str, seed: int, deals: int) -> Result | None:
-        """The result of ``a`` against ``b`` with most deals, seen from ``a``; None if none has ``deals`` deals."""
+    def find(
+        self, a: str, b: str, rules: str, seed: int, deals: int, identities: tuple[str, str] = ("", "")
+    ) -> Result | None:
+        """The result of ``a`` against ``b`` with most deals, seen from ``a``, by agents of these ``identities`` and
+        this version of the package; None if none has ``deals`` deals."""
         found = [
+            result
+            for result in self.of_any_origin(a, b, rules, seed, deals)
+            if (result.version, result.a_identity, result.b_identity) == (__version__, *identities)
+        ]
+        return max(found, key=lambda result: result.deals, default=None)
+
+    def of_any_origin(self, a: str, b: str, rules: str, seed: int, deals: int) -> list[Result]:
+        """All results over at least ``deals`` deals, seen from ``a``, of any version and any identity."""
+        return [
             result if result.a == a else result.flipped()
             for result in self.results
             if (result.a, result.b) in ((a, b), (b, a))
             and (result.rules, result.seed) == (rules, seed)
             and result.deals >= deals
         ]
-        return max(found, key=lambda result: result.deals, default=None)
 
     def add(self, result: Result) -> None:
         """Keep a result, on disk at once."""
@@ -81,6 +96,6 @@ class ResultsFile:
 
 def _parse(line: bytes) -> Result | None:
     try:
-        return Result.from_json(json.loads(line))
-    except ValueError:
+        return Result.from_json(json.loads(line.decode()))
+    except (ValueError, RecursionError):
         return None
