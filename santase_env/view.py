@@ -79,10 +79,11 @@ def list_cards(bits: int, cards: Array, start: int) -> int:
     return start
 
 
-def check_views(views: Array | Record) -> None:
+def check_views(views: Array | Record, where: Array | None = None) -> None:
     """Raises ValueError, naming the row and what is wrong, unless every one of ``views`` can come about by play.
 
-    views: [B] VIEW, or one VIEW; the match score before the deal may be anything from 0 up.
+    views: [B] VIEW, or one VIEW; the match score before the deal may be anything from 0 up. where: [B] bool, the rows
+    to look at; all of them if it is None.
     """
     array = np.asarray(views)
     if array.dtype != VIEW:
@@ -93,20 +94,23 @@ def check_views(views: Array | Record) -> None:
     if array.ndim > 1:
         raise ValueError(f"views must be one view or a row of them, not an array of shape {array.shape}")
     rows = np.require(np.atleast_1d(array), requirements=("C", "A")).view(VIEW)
-    row, code = first_impossible(rows)
+    chosen = np.arange(len(rows)) if where is None else np.flatnonzero(where)
+    place, code = first_impossible(rows, chosen)
     if code != FINE:
-        where = f"row {row} is an impossible view" if array.ndim else "impossible view"
-        raise ValueError(f"{where}: {describe_fault(rows[row], code)}")
+        row = chosen[place]
+        which = f"row {row} is an impossible view" if array.ndim else "impossible view"
+        raise ValueError(f"{which}: {describe_fault(rows[row], code)}")
 
 
 @jit
-def first_impossible(views: Array) -> tuple[int, int]:
-    """views: [B] VIEW; (row, code of its fault) of the first one that cannot be, or (-1, FINE)."""
+def first_impossible(views: Array, rows: Array) -> tuple[int, int]:
+    """views: [B] VIEW, rows: int64; (place in ``rows``, code of its fault) of the first view there that cannot be, or
+    (-1, FINE)."""
     worlds = np.zeros(2, STATE)
-    for row in range(len(views)):
-        fault = view_fault(views[row], worlds)
+    for place in range(len(rows)):
+        fault = view_fault(views[rows[place]], worlds)
         if fault != FINE:
-            return row, fault
+            return place, fault
     return -1, FINE
 
 

@@ -16,7 +16,7 @@ from santase_env.policy import random_action
 from santase_env.possible import FAULTS, FINE, describe_fault
 from santase_env.rng import mix
 from santase_env.state import LOG_PLAYER, STATE
-from santase_env.view import VIEW, fill_sample, fill_view, first_impossible, view_fault
+from santase_env.view import VIEW, fill_sample, fill_view, view_fault
 
 RULES = (
     "paper",
@@ -431,10 +431,16 @@ def test_logs_of_random_actions_are_refused_or_true() -> None:
 
 def test_the_first_row_that_cannot_be_is_found() -> None:
     views = views_of_play("paper", games=2, seed=1)
-    assert first_impossible(views) == (-1, FINE)
+    check_views(views)
     views["seat"][[7, 9]] = 5
-    row, code = first_impossible(views)
-    assert (row, FAULTS[code]) == (7, "seat is {value}, not from 0 to 1")
+    with pytest.raises(ValueError, match="row 7 is an impossible view: seat is 5, not from 0 to 1"):
+        check_views(views)
+    some = np.ones(len(views), bool)
+    some[:9] = False
+    with pytest.raises(ValueError, match="row 9 is an impossible view"):
+        check_views(views, some)
+    some[9] = False
+    check_views(views, some)
 
 
 def test_a_sample_of_a_view_shows_that_view() -> None:

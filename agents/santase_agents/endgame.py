@@ -21,17 +21,17 @@ import numpy as np
 
 from santase_env import engine
 from santase_env.actions import ACTION_TEXTS, ANNOUNCE, NUM_ACTIONS
-from santase_env.cards import NUM_CARDS, NUM_RANKS
+from santase_env.cards import NUM_CARDS
 from santase_env.compiled import Array, Record, copy_bytes, int64, jit, lowest_bit
-from santase_env.engine import CARD_VALUES, beats, higher_than, suit_of
+from santase_env.engine import beats
 from santase_env.policy import random_action
 from santase_env.rng import derive
 from santase_env.state import LOG_SIZE, STATE
 from santase_env.view import VIEW, check_views, count_cards, fill_sample, opponent_hand_size
 
-from .counting import drawn_from, suit_cards
+from .counting import drawn_from
 from .decide import action_set, check_decisions
-from .playout import play_out
+from .playout import holds_against, play_out, promise
 
 _ENTRY_FIELDS = [
     ("hands", np.int64),  # both hands and who is to move
@@ -362,12 +362,9 @@ def most_promising(state: Record, legal: int) -> int:
         legal &= legal - 1
         if action >= ANNOUNCE:
             return int64(action)
-        if state.table >= 0:
-            wins = beats(action, state.table, trump)
-        else:
-            trumped = following & suit_cards(trump) != 0 and following & suit_of(action) == 0
-            wins = following & higher_than(action) == 0 and not trumped
-        score = CARD_VALUES[action] + 100 if wins else -CARD_VALUES[action] - 20 * (action // NUM_RANKS == trump)
+        leads = state.table < 0
+        wins = holds_against(following, action, trump) if leads else beats(action, state.table, trump)
+        score = promise(int64(action), wins, trump)
         if best < 0 or score > best_score:
             best, best_score = int64(action), score
     return best

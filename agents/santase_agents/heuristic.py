@@ -63,7 +63,7 @@ from santase_env.compiled import Array, Record, int64, jit, lowest_bit
 from santase_env.engine import CARD_VALUES, beats, higher_than, pairs_in, suit_of
 from santase_env.policy import check_masks
 from santase_env.state import STATE
-from santase_env.view import fill_sample, unseen_cards
+from santase_env.view import check_views, fill_sample, unseen_cards
 
 from .counting import (
     best_announcement,
@@ -110,8 +110,12 @@ class HeuristicPolicy:
     """The hand-written player; it uses no randomness."""
 
     def act(self, views: Array, masks: Array, keys: Array) -> Array:
-        """views [B], masks [B, 31], keys [B] (unused) -> actions [B]."""
+        """views [B], masks [B, 31], keys [B] (unused) -> actions [B].
+
+        Raises ValueError for a mask of zeros, and for an impossible view whose deal it would play out.
+        """
         check_masks(masks)
+        check_views(views, views["talon"] == 0)
         actions = np.empty(len(views), np.int64)
         _act_all(views, masks, np.zeros(2, STATE), actions)
         return actions

@@ -87,18 +87,27 @@ def habit(state: Record) -> int:
 @jit
 def pick_lead(options: int, following: int, trump: int) -> int:
     """The dearest card that the hand ``following`` cannot beat; else the cheapest, plain suits before trumps."""
-    their_trumps = following & suit_cards(trump)
     best, best_score = -1, 0
     while options:
         card = lowest_bit(options)
         options &= options - 1
-        if following & higher_than(card) or (their_trumps and following & suit_of(card) == 0):
-            score = -CARD_VALUES[card] - 20 * (card // NUM_RANKS == trump)
-        else:
-            score = 100 + CARD_VALUES[card]
+        score = promise(card, holds_against(following, card, trump), trump)
         if best < 0 or score > best_score:
             best, best_score = card, score
     return best
+
+
+@jit
+def holds_against(following: int, card: int, trump: int) -> bool:
+    """Can a hand that must follow suit not beat this lead?"""
+    trumped = following & suit_cards(trump) != 0 and following & suit_of(card) == 0
+    return following & higher_than(card) == 0 and not trumped
+
+
+@jit
+def promise(card: int, wins: bool, trump: int) -> int:
+    """The order in which cards come to mind: winning ones first, dear ones first; then cheap ones, trumps last."""
+    return int64(CARD_VALUES[card] + 100 if wins else -CARD_VALUES[card] - 20 * (card // NUM_RANKS == trump))
 
 
 @jit

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from santase_agents.counting import chance_of_at_most, drawn_from
 from santase_agents.heuristic import HeuristicPolicy
+from santase_agents.heuristic import choose as choose_unchecked
 from santase_agents.playout import ANYTHING, POINT, habit, look_ahead, play_out
 from santase_env import Game, Rules, engine, view_of
-from santase_env.actions import NUM_ACTIONS
+from santase_env.actions import ACTION_TEXTS, NUM_ACTIONS
 from santase_env.batch import apply_all, deal_all, new_games, views_to_move
 from santase_env.cards import card_id, cards_in
 from santase_env.compiled import Array, Record
@@ -199,10 +200,16 @@ def test_draws_the_last_trump_before_it_cashes(choose: Choose, deal_of: Deal) ->
     assert choose(ME, game) in ("KS", "TS", "AS"), "a club would be trumped"
 
 
-def test_saves_the_33_when_the_deal_is_lost(choose: Choose, deal_of: Deal) -> None:
+def unchecked(game: Game) -> str:
+    """What it does in a state with points that were not played for, which ``act`` would refuse."""
+    views, masks = views_to_move(game._states, np.array([0]))
+    return ACTION_TEXTS[choose_unchecked(views[0], masks[0], np.zeros(2, STATE))]
+
+
+def test_saves_the_33_when_the_deal_is_lost(deal_of: Deal) -> None:
     game = deal_of("AC AH QC QH QS", "KC TC KH TH KS", "AS", rules=SMALL, then="AC KC")
     game.state.points[:] = 24, 62
-    assert choose(ME, game) == "AH"
+    assert unchecked(game) == "AH"
 
 
 def test_cashes_an_ace_before_it_announces_in_a_known_deal(choose: Choose, deal_of: Deal) -> None:
@@ -211,14 +218,14 @@ def test_cashes_an_ace_before_it_announces_in_a_known_deal(choose: Choose, deal_
     assert choose(ME, game) == "AC", "then the 40 end the deal before the opponent has a trick"
 
 
-def test_foresees_the_best_reply_in_a_known_deal(choose: Choose, deal_of: Deal) -> None:
+def test_foresees_the_best_reply_in_a_known_deal(deal_of: Deal) -> None:
     game = deal_of("TC KC QC AC TH", "TS QH KH AH QS", "KS", rules=SMALL, then="QC AH")
     game.state.points[:] = 20, 20
     states = np.zeros(2, STATE)
     states[0] = game.state
     by_habit = {card: play_out(states, 0, card_id(card)) for card in game.legal_texts()}
     assert max(by_habit, key=by_habit.__getitem__) == "KC", "an opponent who answers by habit lets it go"
-    assert choose(ME, game) == "TH"
+    assert unchecked(game) == "TH"
 
 
 # ------------------------------------------------------------------------------- counting, playing out
@@ -290,3 +297,12 @@ def test_plays_by_any_rules(agent: str, any_rules: st.SearchStrategy[Rules], dat
     evaluate(agent, "random", 20, rules)  # an illegal action raises
     states = positions(rules, 10, HeuristicPolicy())
     assert not (states["reason"] == REASONS.index("false_claim")).any()
+
+
+def test_an_impossible_deal_is_not_played_out() -> None:
+    views, masks = views_to_move(states := positions("classic", 3, HeuristicPolicy()), np.arange(len(states)))
+    rows = np.flatnonzero((views["talon"] == 0) & (masks.sum(axis=1) > 1))
+    views, masks, keys = views[rows], masks[rows], rows.astype(np.uint64)
+    views["taken"][2, 0] |= views["hand"][2]
+    with pytest.raises(ValueError, match="row 2 is an impossible view"):
+        HeuristicPolicy().act(views, masks, keys)
