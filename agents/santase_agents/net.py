@@ -55,13 +55,15 @@ class NetPolicy:
 
 
 @torch.inference_mode()
-def in_fixed_blocks(network: PolicyValueNet, observations: Array) -> tuple[torch.Tensor, torch.Tensor]:
-    """Logits [B, 31] and values [B] of observations [B, D], block by block."""
+def in_fixed_blocks(
+    network: PolicyValueNet, observations: Array, size: int = BLOCK
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits [B, 31] and values [B] of observations [B, D], in blocks of ``size`` rows."""
     count = len(observations)
-    blocks = -(-count // BLOCK)
-    padded = torch.zeros((blocks * BLOCK, observations.shape[1]))
+    blocks = -(-count // size)
+    padded = torch.zeros((blocks * size, observations.shape[1]))
     padded[:count] = torch.from_numpy(observations)
-    outputs = [network(block) for block in padded.reshape(blocks, BLOCK, -1)]
+    outputs = [network(block) for block in padded.reshape(blocks, size, -1)]
     return torch.cat([logits for logits, _ in outputs])[:count], torch.cat([values for _, values in outputs])[:count]
 
 

@@ -5,6 +5,11 @@ network's policy says where to look first, and its value stands in for the roll-
 formula of the choice). Many games search side by side: each goes down to its leaf, then the network judges all the
 leaves at once, always in blocks of the same size, so that a decision does not depend on its neighbours.
 
+Measured with the network of configs/quick.yaml, seed 1, after ten million steps, in game points per deal (rules
+online,false_claim=illegal, 2,000 deals, intervals 0.05): 200 iterations make +0.31 against the network alone, and +0.11
+against ``heuristic``, to which the network alone loses 0.14. Against the network other weights of exploration make:
+0.3 +0.24, 0.6 +0.28, 1 +0.27, 2 (the default) +0.31; over 1,000 deals 3 +0.27, 10 +0.21.
+
 A node keeps the policy that the network gave when the node was first reached, in the world of that moment. An
 action that was not legal then, but is in a later world, counts as one of equally likely ones.
 """
@@ -49,6 +54,8 @@ MOST_NODES = 400_000
 """Nodes that the trees of these games may have together; each takes 400 bytes."""
 BLOCK = 32
 """Rows that a thread takes at a time."""
+NETWORK_ROWS = 128
+"""Leaves that go through the network at once: with 512 a lone decision would take three times as long."""
 UNKNOWN = -1.0
 
 
@@ -117,7 +124,7 @@ class SearchPolicy:
     batch = 1024
 
     def __init__(
-        self, net: Any, iterations: int = 200, exploration: float = 3.0, exact: bool = True, threads: int = 0
+        self, net: Any, iterations: int = 200, exploration: float = 2.0, exact: bool = True, threads: int = 0
     ) -> None:
         folder = find_checkpoint(str(net))  # once, as a run may get a newer one at any time
         self.network, meta = load_network(folder)
@@ -167,7 +174,7 @@ class SearchPolicy:
         rows = np.flatnonzero(leaves.waiting)
         if not len(rows):
             return
-        logits, values = in_fixed_blocks(self.network, leaves.observations[rows])
+        logits, values = in_fixed_blocks(self.network, leaves.observations[rows], NETWORK_ROWS)
         mask = torch.from_numpy(leaves.masks[rows]).bool()
         leaves.policies[rows] = masked_log_softmax(logits, mask).exp().numpy()
         leaves.values[rows] = leaves.signs[rows] * values.numpy() / self.reward_scale

@@ -24,7 +24,9 @@ from rich.console import Console
 from rich.table import Table
 
 import santase_training  # noqa: F401 - before torch: it sets how threads wait
+from santase_agents.checkpoint import save_checkpoint
 from santase_agents.endgame import solve_all
+from santase_agents.network import PolicyValueNet
 from santase_env import SantaseVectorEnv, load_policy, santase_v0
 from santase_env.batch import apply_all, deal_all, new_games, views_to_move
 from santase_env.compiled import Array
@@ -175,12 +177,22 @@ def searching(rules: str, name: str, unit: str, budget: int, games: int, **optio
         policy.act(views, masks, keys)
         return budget * games, 0, time.perf_counter() - start
 
+    options.pop("net", None)
     of = ", ".join(f"{key}={value}" for key, value in options.items())
     return Benchmark(f"{name}, {unit}" + (f" ({of})" if of else ""), rules, measure)
 
 
-def searches(rules: str) -> list[Benchmark]:
+def untrained(rules: str, folder: str) -> str:
+    """A checkpoint of a network of the usual size."""
+    network = PolicyValueNet()
+    meta = {"rules": rules, "canonical_suits": True, "network": {"kind": "mlp", "hidden": list(network.hidden)}}
+    save_checkpoint(Path(folder) / "net", {**meta, "config": {}, "update": 0, "step": 0}, network.state_dict())
+    return str(Path(folder) / "net")
+
+
+def searches(rules: str, folder: str) -> list[Benchmark]:
     """The search agents, on one core."""
+    network = untrained(rules, folder)
     return [
         endgames(rules),
         searching(rules, "pimc", "worlds", 40, 100),
@@ -188,6 +200,7 @@ def searches(rules: str) -> list[Benchmark]:
         searching(rules, "ismcts", "iterations", 1000, 24),
         searching(rules, "ismcts", "iterations", 1000, 24, rollout="random"),
         searching(rules, "ismcts", "iterations", 1000, 100, rollout="random", exact=False),
+        searching(rules, "search", "iterations", 200, 512, net=network),
     ]
 
 
@@ -202,7 +215,7 @@ def main() -> None:
         benchmarks += [aec(RULES[0], "raw_env"), aec(RULES[0], "env")]
         if not options.skip_training:
             benchmarks.append(training(RULES[0], folder))
-        search = searches(RULES[1])
+        search = searches(RULES[1], folder)
         for benchmark in benchmarks + search:
             benchmark.measure()
         for _ in range(ROUNDS):
