@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from .actions import ACTION_TEXTS, CLAIM, NUM_ACTIONS
-from .compiled import Array, int64, jit
+from .compiled import Array, Record, int64, jit
 from .observation import encode_batch, real_actions
 from .rng import mix, random_element
 
@@ -90,18 +90,34 @@ class RandomPolicy:
 @jit
 def _act_randomly(views: Array, masks: Array, keys: Array, any_claim: bool, actions: Array) -> None:
     for row in range(len(views)):
-        view = views[row]
-        last = NUM_ACTIONS if any_claim or view.points[view.seat] >= view.target else CLAIM
-        actions[row] = random_action(masks[row, :last], keys[row])
+        if any_claim:
+            actions[row] = random_action(masks[row], keys[row])
+        else:
+            actions[row] = random_play(views[row], masks[row], keys[row])
+
+
+@jit
+def random_play(view: Record, mask: Array, key: np.uint64) -> int:
+    """As ``random_action``, but without a false claim where something else is allowed."""
+    bits = action_set(mask)
+    if view.points[view.seat] < view.target and bits != 1 << CLAIM:
+        bits &= ~(1 << CLAIM)
+    return random_element(bits, mix(key, 0))
 
 
 @jit
 def random_action(mask: Array, key: np.uint64) -> int:
     """One of the actions whose entry in ``mask`` is not 0, each equally likely; all randomness is ``key`` (uint64)."""
+    return random_element(action_set(mask), mix(key, 0))
+
+
+@jit
+def action_set(mask: Array) -> int:
+    """The actions whose entry in ``mask`` is not 0, as a set."""
     bits = 0
     for action in range(len(mask)):
         bits |= int64(mask[action] != 0) << action
-    return random_element(bits, mix(key, 0))
+    return bits
 
 
 class ObservationPolicy:
@@ -202,14 +218,20 @@ def _factory(name: str) -> Callable[..., Policy]:
 
 
 def _build(spec: str, factory: Callable[..., Policy], options: str) -> Policy:
-    arguments, keywords = [], {}
+    arguments: list[Any] = []
+    keywords: dict[str, Any] = {}
     signature = inspect.signature(factory)
+    in_order = list(signature.parameters.values())
     for part in options.split(",") if options else ():
         key, equals, value = (text.strip() for text in part.partition("="))
-        if equals and key.isidentifier():
-            keywords[key] = _value(value, signature.parameters.get(key))
+        if not equals or not key.isidentifier():
+            option = in_order[len(arguments)] if len(arguments) < len(in_order) else None
+            has_default = option is not None and option.default is not inspect.Parameter.empty
+            arguments.append(_value(part.strip(), option) if has_default else part)
+        elif key in keywords:
+            raise ValueError(f"{spec!r}: {key} is given twice")
         else:
-            arguments.append(part)
+            keywords[key] = _value(value, signature.parameters.get(key))
     try:
         signature.bind(*arguments, **keywords)
     except TypeError as error:
@@ -219,8 +241,9 @@ def _build(spec: str, factory: Callable[..., Policy], options: str) -> Policy:
 
 
 def _value(text: str, option: inspect.Parameter | None) -> Any:
-    takes_text = option is not None and isinstance(option.default, str)
-    if text.lower() in ("true", "false") and not takes_text:  # random:claims=true is a text
+    if option is not None and (isinstance(option.default, str) or option.annotation in (str, "str")):
+        return text  # a path may look like a number, and random:claims=true is a text
+    if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
         return ast.literal_eval(text)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from santase_env import Game, Rules
-from santase_env.actions import ANNOUNCE, CLAIM, NUM_ACTIONS, action_id
+from santase_env import Game
+from santase_env.actions import ANNOUNCE, CLAIM, CLOSE, NUM_ACTIONS, action_id
 from santase_env.batch import deal_all, new_games, views_to_move
 from santase_env.cards import NUM_CARDS, NUM_RANKS
 from santase_env.compiled import Array
@@ -66,9 +66,9 @@ def test_random_refuses_another_value_of_claims() -> None:
         RandomPolicy(claims="some")  # type: ignore[arg-type]
 
 
-def many_openings(count: int = 200) -> tuple[Array, Array]:
+def many_openings(count: int = 200, rules: str = "online") -> tuple[Array, Array]:
     """Views [B] and masks [B, 31] at the start of many deals, in all trump suits."""
-    states = new_games(count, Rules.preset("online"), seed=3)
+    states = new_games(count, rules, seed=3)
     deal_all(states, np.zeros(count, np.int64))
     return views_to_move(states, np.arange(count))
 
@@ -184,6 +184,33 @@ def test_options_are_what_their_texts_say(monkeypatch: pytest.MonkeyPatch, text:
 
 def test_true_is_a_text_where_the_option_is_one() -> None:
     assert load_policy("random:claims=true").claims == "true"  # type: ignore[attr-defined]
+
+
+def test_options_by_their_place_are_read_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Keeps(RandomPolicy):
+        def __init__(self, path: str, worlds: int = 1, style: str = "calm", other: object = None) -> None:
+            super().__init__()
+            self.options = path, worlds, style, other
+
+    monkeypatch.setitem(_registered, "keeps", Keeps)
+    made = [load_policy(spec) for spec in ("keeps:1e3,7,0x10,false", "keeps:path=1e3,worlds=7,style=0x10,other=false")]
+    assert [policy.options for policy in made] == [("1e3", 7, "0x10", False)] * 2  # type: ignore[attr-defined]
+
+
+def test_an_option_given_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="claims is given twice"):
+        load_policy("random:claims=true,claims=any")
+
+
+@pytest.mark.parametrize("spec", ["random", "greedy", "heuristic", "endgame"])
+def test_what_a_mask_allows_is_done_though_it_has_no_card(spec: str) -> None:
+    views, masks = many_openings(rules="online,close_on_opening_lead=true")
+    for action in (CLOSE, CLAIM):
+        rows = np.flatnonzero(masks[:, action])
+        only = np.zeros_like(masks[rows])
+        only[:, action] = 1
+        assert len(rows) > 20
+        assert (load_policy(spec).act(views[rows], only, np.arange(len(rows), dtype=np.uint64)) == action).all()
 
 
 def test_keys_do_not_tell_how_the_cards_were_dealt() -> None:

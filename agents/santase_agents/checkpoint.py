@@ -22,6 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from santase_env.observation import LAYOUT_VERSION, OBSERVATION_SIZE
+from santase_env.rules import Rules
 
 from .network import PolicyValueNet
 
@@ -80,7 +81,7 @@ def read_meta(folder: Path) -> dict[str, Any]:
     """checkpoint.json of a checkpoint folder; refuses another format or observation layout, naming both."""
     try:
         meta: dict[str, Any] = json.loads((folder / META).read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"cannot read {folder / META}: {error}") from None
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise CheckpointError(f"{folder} is not a checkpoint of format {FORMAT}")
@@ -88,8 +89,18 @@ def read_meta(folder: Path) -> dict[str, Any]:
         theirs = meta.get("layout")
         raise CheckpointError(f"{folder} reads observation layout {theirs}, but this version writes {layout()}")
     missing = [key for key in META_KEYS if key not in meta]
-    if missing or "hidden" not in meta["network"]:
-        raise CheckpointError(f"{folder / META} lacks {', '.join(missing) or 'network.hidden'}")
+    if missing:
+        raise CheckpointError(f"{folder / META} lacks {', '.join(missing)}")
+    network, config = meta["network"], meta["config"]
+    hidden = network.get("hidden") if isinstance(network, dict) else None
+    if not isinstance(hidden, list) or not all(type(size) is int and size > 0 for size in hidden):
+        raise CheckpointError(f"{folder / META}: network.hidden must list the sizes of the layers, not {hidden!r}")
+    if not isinstance(config, dict):
+        raise CheckpointError(f"{folder / META}: config must be an object, not {config!r}")
+    try:
+        Rules.of(meta["rules"])
+    except (ValueError, TypeError) as error:
+        raise CheckpointError(f"{folder / META}: {error}") from None
     return meta
 
 
@@ -112,8 +123,8 @@ def load_network(path: str | Path) -> tuple[PolicyValueNet, dict[str, Any]]:
 
 
 def digest_of(path: str | Path) -> str:
-    """16 hexadecimal digits that stand for the contents of a checkpoint (or the newest one of a run), as far as they
-    matter to ``load_network``; raises CheckpointError."""
+    """16 hexadecimal digits that stand for the two files of a checkpoint (or the newest one of a run) that
+    ``load_network`` reads; raises CheckpointError."""
     folder = find_checkpoint(path)
     try:
         contents = (folder / META).read_bytes() + (folder / MODEL).read_bytes()

@@ -7,7 +7,7 @@ import numpy as np
 
 from santase_env import engine
 from santase_env.actions import ACTION_TEXTS, NUM_ACTIONS
-from santase_env.compiled import Array, int64, jit
+from santase_env.compiled import Array, jit
 from santase_env.policy import check_masks
 from santase_env.state import STATE
 from santase_env.view import check_views, fill_sample
@@ -52,15 +52,17 @@ def forced_actions(masks: Array) -> tuple[Array, Array]:
 def check_decisions(views: Array, masks: Array, keys: Array) -> Array:
     """The keys as uint64. Raises ValueError unless views, masks and keys belong together: as many of each, every view
     possible and of the player to move, and every mask some of what is legal there."""
-    keys = np.asarray(keys).astype(np.uint64)
-    if np.shape(masks) != (len(views), NUM_ACTIONS) or keys.shape != (len(views),):
+    views, masks, keys = np.asarray(views), np.asarray(masks), np.asarray(keys).astype(np.uint64)
+    if views.ndim != 1:
+        raise ValueError(f"views must be a row of views, not an array of shape {views.shape}")
+    if masks.shape != (len(views), NUM_ACTIONS) or keys.shape != (len(views),):
         raise ValueError(
             f"{len(views)} views need masks of shape {(len(views), NUM_ACTIONS)} and as many keys, "
-            f"not masks of shape {np.shape(masks)} and keys of shape {keys.shape}"
+            f"not masks of shape {masks.shape} and keys of shape {keys.shape}"
         )
     check_masks(masks)
     check_views(views)
-    row, action = first_misfit(np.ascontiguousarray(views), np.asarray(masks) != 0)
+    row, action = first_misfit(np.ascontiguousarray(views), masks != 0)
     if row >= 0 and action < 0:
         raise ValueError(f"row {row} is a view of seat {views[row]['seat']}, who is not to move")
     if row >= 0:
@@ -82,15 +84,6 @@ def first_misfit(views: Array, allowed: Array) -> tuple[int, int]:
             if allowed[row, action] and legal >> action & 1 == 0:
                 return row, action
     return -1, -1
-
-
-@jit
-def action_set(mask: Array) -> int:
-    """The actions of a mask [31] as a set."""
-    bits = 0
-    for action in range(NUM_ACTIONS):
-        bits |= int64(mask[action] != 0) << action
-    return bits
 
 
 # --------------------------------------------------------------------------------------------- options

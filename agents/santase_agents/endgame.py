@@ -24,13 +24,13 @@ from santase_env.actions import ACTION_TEXTS, ANNOUNCE, NUM_ACTIONS
 from santase_env.cards import NUM_CARDS
 from santase_env.compiled import Array, Record, copy_bytes, int64, jit, lowest_bit
 from santase_env.engine import beats
-from santase_env.policy import random_action
+from santase_env.policy import action_set, random_play
 from santase_env.rng import derive
 from santase_env.state import LOG_SIZE, STATE
 from santase_env.view import VIEW, check_views, count_cards, fill_sample, opponent_hand_size
 
 from .counting import drawn_from
-from .decide import action_set, check_decisions
+from .decide import check_decisions
 from .playout import holds_against, play_out, promise
 
 _ENTRY_FIELDS = [
@@ -171,7 +171,7 @@ def _act_all(views: Array, masks: Array, keys: Array, solver: Solver, actions: A
         if is_known(views[i]):
             actions[i] = exact_action(views[i], action_set(masks[i]), solver)
         else:
-            actions[i] = random_action(masks[i], derive(keys[i], 0))
+            actions[i] = random_play(views[i], masks[i], derive(keys[i], 0))
 
 
 # ------------------------------------------------------------------------------------------ solving

@@ -5,6 +5,7 @@ line on its standard output, the text of one of the legal actions. docs/exec.md 
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import select
@@ -14,6 +15,7 @@ import subprocess
 import time
 import weakref
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -44,6 +46,8 @@ class ExecPolicy:
     but a legal action raises AgentError, and so does every later question: it is not started again. Where there is
     one legal action it is not asked. ``close`` ends the program; so do a ``with`` block, the end of the process,
     and the loss of the last reference. A copy (pickled, copied or forked) starts a program of its own.
+
+    ``identity`` stands for the contents of the files that the command names, such as ``bot.py``.
     """
 
     raw_options = True
@@ -66,6 +70,7 @@ class ExecPolicy:
             raise ValueError(f"the command {command!r} cannot be split into words: {error}") from None
         if not self._words:
             raise ValueError("exec needs a command, such as 'exec:python3 bot.py'")
+        self.identity = _digest_of_files(self._words)
         self._forget()
 
     def act(self, views: Array, masks: Array, keys: Array) -> Array:
@@ -131,6 +136,16 @@ class ExecPolicy:
 
     def __reduce__(self) -> tuple[type["ExecPolicy"], tuple[str, float]]:
         return type(self), (self.command, self.timeout)
+
+
+def _digest_of_files(words: Sequence[str]) -> str:
+    """16 hexadecimal digits that change with the files among ``words``; empty if there are none."""
+    contents = []
+    for word in words:
+        with contextlib.suppress(OSError):
+            if os.path.isfile(word):
+                contents.append(hashlib.sha256(Path(word).read_bytes()).digest())
+    return hashlib.sha256(b"".join(contents)).hexdigest()[:16] if contents else ""
 
 
 def request(view: Record, legal: Sequence[int], key: np.uint64) -> dict[str, Any]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from santase_env.actions import CLAIM, EXCHANGE
 from santase_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
-from santase_env.compiled import Array, Record, int64, jit
+from santase_env.compiled import Array, Record, int64, jit, lowest_bit
 from santase_env.engine import CARD_VALUES, beats
-from santase_env.policy import check_masks
+from santase_env.policy import action_set, check_masks
 
 from .counting import best_announcement
 
@@ -50,7 +50,8 @@ def choose(view: Record, mask: Array) -> int:
         winning = cheapest_winning(mask, view.table, view.trump)
         if winning >= 0:
             return winning
-    return cheapest(mask, view.trump)
+    card = cheapest(mask, view.trump)
+    return card if card >= 0 else int64(lowest_bit(action_set(mask)))
 
 
 @jit
@@ -62,7 +63,7 @@ def cost(card: int, trump: int) -> int:
 
 @jit
 def cheapest(mask: Array, trump: int) -> int:
-    """The legal card that costs least."""
+    """The legal card that costs least, or -1."""
     best = -1
     for card in range(NUM_CARDS):
         if mask[card] and (best < 0 or cost(card, trump) < cost(best, trump)):

@@ -61,7 +61,7 @@ from santase_env.actions import CLAIM, CLOSE, EXCHANGE
 from santase_env.cards import NUM_RANKS, NUM_SUITS
 from santase_env.compiled import Array, Record, int64, jit, lowest_bit
 from santase_env.engine import CARD_VALUES, beats, higher_than, pairs_in, suit_of
-from santase_env.policy import check_masks
+from santase_env.policy import action_set, check_masks
 from santase_env.state import STATE
 from santase_env.view import check_views, fill_sample, unseen_cards
 
@@ -137,12 +137,14 @@ def choose(view: Record, mask: Array, worlds: Array) -> int:
         return CLAIM
     if mask[EXCHANGE]:
         return EXCHANGE
-    announcement = best_announcement(mask, view.trump)
+    announcement, cards = best_announcement(mask, view.trump), cards_allowed(mask)
+    if cards == 0 and announcement < 0:
+        return int64(lowest_bit(action_set(mask)))
     if view.talon == 0:
-        return best_in_known_deal(view, cards_allowed(mask), announcement, worlds)
+        return best_in_known_deal(view, cards, announcement, worlds)
     if announcement >= 0:
         return announcement
-    return CLOSE if mask[CLOSE] and counts_on_66(view) else best_card(view, cards_allowed(mask))
+    return CLOSE if mask[CLOSE] and counts_on_66(view) else best_card(view, cards)
 
 
 @jit

@@ -27,9 +27,13 @@ def in_blocks(
     stopped = Event()
 
     def run() -> None:
-        mine = scratch()
-        while (number := next(next_block)) < blocks and not stopped.is_set():
-            work(slice(number * block, min(rows, (number + 1) * block)), mine)
+        try:
+            mine = scratch()
+            while (number := next(next_block)) < blocks and not stopped.is_set():
+                work(slice(number * block, min(rows, (number + 1) * block)), mine)
+        except BaseException:
+            stopped.set()
+            raise
 
     if threads <= 1:
         run()

@@ -19,11 +19,12 @@ import numpy as np
 from santase_env import engine
 from santase_env.actions import NUM_ACTIONS
 from santase_env.compiled import Array, Record, copy_bytes, int64, jit
+from santase_env.policy import action_set
 from santase_env.rng import mix
 from santase_env.state import STATE
 
 from .belief import Belief, draw_world, new_belief, think
-from .decide import action_set, check_count, check_flag, decide_rows
+from .decide import check_count, check_flag, decide_rows
 from .endgame import Solver, exact_action, is_known, new_solver
 from .rollout import RollOut, new_roll_out, roll_out
 

@@ -14,7 +14,7 @@ A node keeps the policy that the network gave when the node was first reached, i
 action that was not legal then, but is in a later world, counts as one of equally likely ones.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,12 +23,13 @@ from santase_env import engine
 from santase_env.actions import NUM_ACTIONS
 from santase_env.compiled import Array, Record, bit_count, int64, jit, lowest_bit
 from santase_env.observation import OBSERVATION_SIZE, canonical_actions, encode_into, real_action, write_mask
+from santase_env.policy import action_set
 from santase_env.rng import mix
 from santase_env.state import STATE
 from santase_env.view import VIEW, fill_sample, fill_view
 
 from .checkpoint import digest_of, find_checkpoint, load_network
-from .decide import action_set, check_count, check_decisions, check_flag, check_weight, forced_actions
+from .decide import check_count, check_decisions, check_flag, check_weight, forced_actions
 from .endgame import Solver, exact_action, is_known, new_solver, value_of
 from .net import in_fixed_blocks
 from .network import masked_log_softmax
@@ -124,9 +125,9 @@ class SearchPolicy:
     batch = 1024
 
     def __init__(
-        self, net: Any, iterations: int = 200, exploration: float = 2.0, exact: bool = True, threads: int = 0
+        self, net: str, iterations: int = 200, exploration: float = 2.0, exact: bool = True, threads: int = 0
     ) -> None:
-        folder = find_checkpoint(str(net))  # once, as a run may get a newer one at any time
+        folder = find_checkpoint(net)  # once, as a run may get a newer one at any time
         self.network, meta = load_network(folder)
         self.identity = digest_of(folder)
         self.rules = meta["rules"]

@@ -13,6 +13,7 @@ from santase_env.batch import apply_all, deal_all, new_games, views_to_move
 from santase_env.compiled import Array, copy_bytes
 from santase_env.state import STATE
 from santase_env.view import VIEW, fill_sample
+from santase_training.evaluate import evaluate
 
 RULES = (
     "paper",
@@ -169,6 +170,10 @@ def test_it_applies_in_a_closed_deal_when_all_cards_of_the_opponent_are_known() 
             world = np.zeros(1, STATE)
             fill_sample(view, np.uint64(key), world[0])
             assert (world["hands"][0] == state["hands"]).all()
+
+
+def test_alone_it_makes_no_false_claims() -> None:
+    assert evaluate("endgame", "random", 400, "online").ci95[0] > 0
 
 
 def test_a_chain_is_exact_at_the_end_and_the_other_agent_before() -> None:

@@ -159,6 +159,30 @@ def test_missing_broken_and_foreign_checkpoints_give_a_sentence(tmp_path: Path) 
         load_network(tmp_path / "other")
 
 
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"rules": "clasic"}, "did you mean|unknown"),
+        ({"rules": None}, "checkpoint.json: "),
+        ({"network": None}, "network.hidden must list the sizes of the layers, not None"),
+        ({"network": {}}, "network.hidden must list the sizes of the layers, not None"),
+        ({"network": {"hidden": "abc"}}, "network.hidden must list the sizes of the layers, not 'abc'"),
+        ({"network": {"hidden": [-3]}}, r"network.hidden must list the sizes of the layers, not \[-3\]"),
+        ({"config": None}, "config must be an object, not None"),
+    ],
+)
+@pytest.mark.parametrize("agent", ["net:", "search:net="])
+def test_a_checkpoint_that_says_nonsense_is_refused(tmp_path: Path, agent: str, change: object, sentence: str) -> None:
+    checkpoint(tmp_path / "c")
+    path = tmp_path / "c" / "checkpoint.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))  # type: ignore[dict-item]
+    with pytest.raises(CheckpointError, match=sentence):
+        load_policy(f"{agent}{tmp_path / 'c'}")
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(CheckpointError, match=r"cannot read .*checkpoint.json"):
+        load_policy(f"{agent}{tmp_path / 'c'}")
+
+
 def test_no_pickle_is_ever_read(tmp_path: Path) -> None:
     """SB3 1852, sample-factory 313: unsafe loading of pickled weights."""
     sources = Path(__file__).parents[2]

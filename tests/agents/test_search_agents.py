@@ -9,7 +9,6 @@ import torch
 from santase_agents import search
 from santase_agents.belief import CANDIDATES, draw_world, likelihood, new_belief, think
 from santase_agents.checkpoint import save_checkpoint
-from santase_agents.decide import action_set
 from santase_agents.endgame import hands_known, solve_all
 from santase_agents.ismcts import IsmctsPolicy, Options, Scratch, descend, grow
 from santase_agents.network import PolicyValueNet
@@ -23,6 +22,7 @@ from santase_env.batch import apply_all, deal_all, new_games, views_to_move
 from santase_env.cards import NUM_CARDS
 from santase_env.compiled import Array, Record, jit
 from santase_env.observation import POINTS
+from santase_env.policy import action_set
 from santase_env.rng import mix
 from santase_env.state import STATE
 from santase_env.view import VIEW, fill_sample
@@ -162,6 +162,8 @@ def test_what_does_not_belong_together_is_refused(name: str, network: Path) -> N
     other[2] = view_of(states[2], 1 - states[2]["player"])
     with pytest.raises(ValueError, match=r"row 2 is a view of seat [01], who is not to move"):
         policy.act(other, masks, keys)
+    with pytest.raises(ValueError, match="views must be a row of views"):
+        policy.act(views[0], masks[0], keys[0])
     for cut in ((views, masks[1:], keys), (views, masks, keys[1:]), (views, masks[:, 1:], keys)):
         with pytest.raises(ValueError, match=f"{len(views)} views need masks of shape"):
             policy.act(*cut)

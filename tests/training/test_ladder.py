@@ -168,6 +168,44 @@ def test_results_of_other_versions_and_other_checkpoints_are_not_found(tmp_path:
         assert (now.find(kept), now.passed_over(kept)) == (replace(one, a_identity="new"), 0)
 
 
+class Small:
+    """A file that takes five bytes at a time, and so many in all."""
+
+    def __init__(self, room: int) -> None:
+        self.room, self.held = room, b""
+
+    def write(self, data: bytes) -> int:
+        if len(self.held) == self.room:
+            raise OSError(28, "No space left on device")
+        taken = data[: min(5, self.room - len(self.held))]
+        self.held += taken
+        return len(taken)
+
+
+def test_a_result_is_kept_whole_or_the_disk_is_blamed(tmp_path: Path) -> None:
+    with ResultsFile(tmp_path / "r.jsonl") as kept:
+        kept.add(result("a", "b", 0.5))
+        real, large, small = kept._file, Small(10_000), Small(100)
+        kept._file = large  # type: ignore[assignment]
+        kept.add(result("a", "c", 0.5))
+        kept._file = small  # type: ignore[assignment]
+        with pytest.raises(ResultsError, match=r"cannot write .*r\.jsonl: No space left on device"):
+            kept.add(result("a", "d", 0.5))
+        kept._file = real
+    assert large.held.endswith(b"}\n")
+    assert [one.b for one in kept.results] == ["b", "c"]
+
+
+def test_a_full_disk_ends_the_ladder_with_a_sentence(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: ResultsFile, result: Result) -> None:
+        raise ResultsError("cannot write it: No space left on device")
+
+    monkeypatch.setattr(ResultsFile, "add", full)
+    code, out, err = run("random", "greedy", "--rules", "classic", "--deals", 20)
+    assert (code, err) == (2, "santase: cannot write it: No space left on device\n")
+    assert "nothing played" in out
+
+
 def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match=r"cannot write .*: Is a directory"):
         ResultsFile(tmp_path)
@@ -353,6 +391,43 @@ def test_json_and_markdown(run: Any) -> None:
     assert "-0.000" not in out
 
 
+def test_a_pipe_in_a_spec_does_not_break_the_markdown(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(policy._registered, "a|b", RandomPolicy)
+    _, out, _ = run("a|b", "random", "--rules", "classic", "--deals", 20, "--markdown")
+    tables = [line.replace("\\|", "") for line in out.splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in tables} == {5}
+
+
+def test_what_was_finished_before_a_fault_is_said_and_kept(
+    run: Any, monkeypatch: pytest.MonkeyPatch, kept_lines: Any
+) -> None:
+    class Breaks(RandomPolicy):
+        batch = 10
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.asked = 0
+
+        def act(self, views: Any, masks: Any, keys: Any) -> Any:
+            self.asked += 1
+            if self.asked > 40:
+                raise self.error("it broke")
+            return super().act(views, masks, keys)
+
+        error: type[BaseException] = policy.AgentError
+
+    monkeypatch.setitem(policy._registered, "breaks", Breaks)
+    arguments = ("breaks", "random", "--rules", "classic", "--deals", 100)
+    code, out, err = run(*arguments)
+    (line,) = map(json.loads, kept_lines())
+    assert 10 <= line["deals"] < 100
+    assert f"it broke (after {line['deals']} deals, {line['mean']:+.3f}" in err
+    assert (code, "nothing played" in out) == (2, True)
+    monkeypatch.setattr(Breaks, "error", KeyboardInterrupt)
+    assert run(*arguments)[0] == 130
+    assert list(map(json.loads, kept_lines())) == [line, line]
+
+
 def test_a_pairing_that_fails_is_said_and_the_others_go_on(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Claims(RandomPolicy):
         def act(self, views: Any, masks: Any, keys: Any) -> Any:
@@ -410,7 +485,8 @@ def test_what_another_version_or_another_checkpoint_played_is_played_again_and_s
     arguments = ("random", "greedy", "trained", "--rules", "classic", "--deals", 20)
     assert run(*arguments)[::2] == (0, "")
     monkeypatch.setattr(Trained, "identity", "after")
-    note = f"results in {tmp_path / 'runs' / 'ladder.jsonl'} passed over, being of another version or other checkpoints"
+    file, others = tmp_path / "runs" / "ladder.jsonl", "of another version, or of other checkpoints or programs"
+    note = f"results in {file} passed over, being {others}"
     assert run(*arguments)[::2] == (0, f"santase: {note}: 2\n")
     assert [names[:2] for names in played[3:]] == [("random", "trained"), ("greedy", "trained")]
     assert run(*arguments)[::2] == (0, "")

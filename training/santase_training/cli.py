@@ -231,9 +231,8 @@ def _ladder(options: argparse.Namespace) -> int:
     pairings = plan(agents, rules, deals, heavy_deals, seed)
     notes = [kept.note, *(note for one in rules for note in rules_notes(list(agents.items()), one))]
     if passed_over := sum(pairing.passed_over(kept) for pairing in pairings):
-        notes.append(
-            f"results in {kept.path} passed over, being of another version or other checkpoints: {passed_over}"
-        )
+        others = "being of another version, or of other checkpoints or programs"
+        notes.append(f"results in {kept.path} passed over, {others}: {passed_over}")
     for note in filter(None, notes):
         print(f"santase: {note}", file=sys.stderr)
     with kept:
@@ -244,16 +243,19 @@ def _climb(
     options: argparse.Namespace, pairings: "list[Pairing]", agents: "dict[str, Policy]", kept: "ResultsFile"
 ) -> int:
     from .ladder import Failure, ladders, play
+    from .results import ResultsError
     from .tables import ladder_markdown, show_ladder
 
     failures: list[Failure] = []
-    code = 0
+    stop, code = "", 0
     missing = sum(pairing.deals for pairing in pairings if pairing.find(kept) is None)
     with _progress(missing, shown=not options.json) as advance:
         try:
             play(pairings, agents, kept, failures.append, advance, specs=agents)
         except KeyboardInterrupt:
-            code = INTERRUPTED
+            stop, code = f"interrupted; the same command goes on from {kept.path}", INTERRUPTED
+        except ResultsError as error:
+            stop, code = str(error), WRONG_INPUT
     found = ladders(pairings, kept)
     if options.json:
         values = [ladder.to_json() for ladder in found]
@@ -265,8 +267,8 @@ def _climb(
             show_ladder(ladder)
     for failure in failures:
         _complain(str(failure), WRONG_INPUT)
-    if code:
-        return _complain(f"interrupted; the same command goes on from {kept.path}", code)
+    if stop:
+        return _complain(stop, code)
     return WRONG_INPUT if failures else 0
 
 

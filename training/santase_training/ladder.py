@@ -2,7 +2,8 @@
 
 Every result is kept in a file as soon as it is there, and what the file holds is not played again: so an interrupted
 ladder goes on where it was, and a new agent costs its own pairings only. Agents are known by their specs and by the
-contents of their checkpoints; results of another version of the package are passed over.
+contents of their files, as far as a policy names those (``identity_of``); results of another version of the package are
+passed over.
 """
 
 import math
@@ -14,7 +15,7 @@ from typing import Any
 from santase_env.policy import AgentError, Policy, identity_of, load_policy, parts_of
 from santase_env.rules import Rules
 
-from .evaluate import Result, evaluate
+from .evaluate import Interrupted, Result, evaluate
 from .results import ResultsFile
 
 
@@ -41,17 +42,20 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Failure:
-    """A pairing that an agent's fault has ended, and the sentence that says so."""
+    """A pairing that an agent's fault has ended, the sentence that says so, and what was finished: a Result or none."""
 
     pairing: Pairing
     sentence: str
+    results: tuple[Result, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.pairing.a} against {self.pairing.b}, rules {self.pairing.rules}: {self.sentence}"
+        after = "".join(f" (after {one.deals:,} deals, {one.mean:+.3f} ± {one.half:.3f})" for one in self.results)
+        return f"{self.pairing.a} against {self.pairing.b}, rules {self.pairing.rules}: {self.sentence}{after}"
 
-    def to_json(self) -> dict[str, str]:
-        """Who, where and why, ready for JSON."""
-        return {"a": self.pairing.a, "b": self.pairing.b, "rules": str(self.pairing.rules), "error": self.sentence}
+    def to_json(self) -> dict[str, Any]:
+        """Who, where and why, and what was finished, ready for JSON."""
+        names = {"a": self.pairing.a, "b": self.pairing.b, "rules": str(self.pairing.rules)}
+        return {**names, "error": self.sentence, "results": [one.to_json() for one in self.results]}
 
 
 @dataclass(frozen=True)
@@ -138,11 +142,21 @@ def play(
         a, b, names = policies[pairing.a], policies[pairing.b], (pairing.a, pairing.b)
         try:
             kept.add(evaluate(a, b, pairing.deals, pairing.rules, pairing.seed, names=names, progress=progress))
+        except Interrupted as stop:
+            _keep(stop.results, kept)
+            raise
         except AgentError as error:
-            failed(Failure(pairing, str(error)))
+            _keep(error.results, kept)
+            failed(Failure(pairing, str(error), tuple(error.results)))
             if error.agent in specs:
                 # A program that failed is not started again, but a new policy starts one for the next pairing.
                 policies[error.agent] = load_policy(error.agent)
+
+
+def _keep(results: Iterable[Result], kept: ResultsFile) -> None:
+    """Results over fewer deals than were asked for: they stand in the file, and the pairing is played again."""
+    for result in results:
+        kept.add(result)
 
 
 def ladders(pairings: Sequence[Pairing], kept: ResultsFile) -> list[Ladder]:

@@ -31,6 +31,9 @@ class ResultsFile:
             raise ResultsError(f"cannot write {path}: {error.strerror}") from None
         try:
             self._read()
+        except OSError as error:
+            self.close()
+            raise ResultsError(f"cannot read {path}: {error.strerror}") from None
         except ResultsError:
             self.close()
             raise
@@ -76,9 +79,14 @@ class ResultsFile:
         ]
 
     def add(self, result: Result) -> None:
-        """Keep a result, on disk at once."""
-        # In one write, so that a kill can leave no more than a part of the last line.
-        self._file.write(json.dumps(result.to_json()).encode() + b"\n")
+        """Keep a result, on disk at once; raises ResultsError when the disk refuses."""
+        line = json.dumps(result.to_json()).encode() + b"\n"
+        try:
+            # In one write, so that a kill can leave no more than a part of the last line; a full disk may take less.
+            while line:
+                line = line[self._file.write(line) :]
+        except OSError as error:
+            raise ResultsError(f"cannot write {self.path}: {error.strerror}") from None
         self.results.append(result)
 
     def close(self) -> None:

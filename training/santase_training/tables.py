@@ -104,10 +104,15 @@ def ladder_markdown(ladder: Ladder) -> str:
     header, rows = _ladder_cells(ladder)
     lines = [header, ["---"] * len(header), *rows]
     table = "\n".join(
-        f"| {' | '.join(f'`{text}`' if text in ladder.agents else text for text in line)} |" for line in lines
+        f"| {' | '.join(_code(text) if text in ladder.agents else text for text in line)} |" for line in lines
     )
     steps = "\n".join(f"- {line}" for line in _ladder_steps(ladder))
     return f"{_ladder_caption(ladder)}\n\n{table}\n\n{steps}\n"
+
+
+def _code(spec: str) -> str:
+    """A spec as code in a cell of a Markdown table."""
+    return "`" + spec.replace("|", "\\|") + "`"
 
 
 def _ladder_cells(ladder: Ladder) -> tuple[list[str], list[list[str]]]:
