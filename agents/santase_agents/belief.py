@@ -17,7 +17,7 @@ from santase_env.rng import mix
 from santase_env.state import LOG_PLAYER, STATE
 from santase_env.view import fill_sample
 
-from .decide import check_weight
+from .options import check_weight
 from .rollout import RollOut, new_roll_out, rollout_action
 
 CANDIDATES = 128

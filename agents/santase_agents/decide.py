@@ -30,7 +30,7 @@ def decide_rows(
 ) -> Array:
     """The actions [B] of a search: ``decide(views, masks, keys, scratch, actions)`` for blocks of the rows that leave
     a choice; where one action is legal it is taken without asking. Raises ValueError as ``check_decisions`` does."""
-    keys = check_decisions(views, masks, keys)
+    views, masks, keys = check_decisions(views, masks, keys)
     actions, rows = forced_actions(masks)
     views, masks, keys = views[rows], masks[rows], keys[rows]
     chosen = np.empty(len(rows), np.int64)
@@ -49,8 +49,8 @@ def forced_actions(masks: Array) -> tuple[Array, Array]:
     return allowed.argmax(axis=1).astype(np.int64), np.flatnonzero(allowed.sum(axis=1) > 1)
 
 
-def check_decisions(views: Array, masks: Array, keys: Array) -> Array:
-    """The keys as uint64. Raises ValueError unless views, masks and keys belong together: as many of each, every view
+def check_decisions(views: Array, masks: Array, keys: Array) -> tuple[Array, Array, Array]:
+    """The three as arrays, keys as uint64. Raises ValueError unless they belong together: as many of each, every view
     possible and of the player to move, and every mask some of what is legal there."""
     views, masks, keys = np.asarray(views), np.asarray(masks), np.asarray(keys).astype(np.uint64)
     if views.ndim != 1:
@@ -67,7 +67,7 @@ def check_decisions(views: Array, masks: Array, keys: Array) -> Array:
         raise ValueError(f"row {row} is a view of seat {views[row]['seat']}, who is not to move")
     if row >= 0:
         raise ValueError(f"the mask of row {row} allows {ACTION_TEXTS[action]}, which is not legal there")
-    return keys
+    return views, masks, keys
 
 
 @jit
@@ -84,27 +84,3 @@ def first_misfit(views: Array, allowed: Array) -> tuple[int, int]:
             if allowed[row, action] and legal >> action & 1 == 0:
                 return row, action
     return -1, -1
-
-
-# --------------------------------------------------------------------------------------------- options
-
-
-def check_count(name: str, value: object, least: int = 1, most: int = 1_000_000) -> int:
-    """``value`` if it is an integer from ``least`` to ``most``; raises ValueError that names it otherwise."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ValueError(f"{name} must be an integer from {least} to {most:,}, not {value!r}")
-    return value
-
-
-def check_weight(name: str, value: object, least: float = 0.0, most: float = 1e6) -> float:
-    """``value`` as a float if it is a number from ``least`` to ``most``; raises ValueError that names it otherwise."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-        raise ValueError(f"{name} must be a number from {least:g} to {most:g}, not {value!r}")
-    return float(value)
-
-
-def check_flag(name: str, value: object) -> bool:
-    """``value`` as a bool if it is one, or 0 or 1; raises ValueError that names it otherwise."""
-    if not isinstance(value, bool | int) or value not in (0, 1):
-        raise ValueError(f"{name} must be true or false, not {value!r}")
-    return bool(value)

@@ -138,7 +138,7 @@ class EndgamePolicy:
 
     def act(self, views: Array, masks: Array, keys: Array) -> Array:
         """views [B], masks [B, 31], keys [B] -> actions [B]. Raises ValueError as ``check_decisions`` does."""
-        keys = check_decisions(views, masks, keys)
+        views, masks, keys = check_decisions(views, masks, keys)
         actions = np.empty(len(views), np.int64)
         _act_all(views, masks, keys, new_solver(), actions)
         return actions

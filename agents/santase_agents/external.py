@@ -76,7 +76,7 @@ class ExecPolicy:
     def act(self, views: Array, masks: Array, keys: Array) -> Array:
         """views [B], masks [B, 31], keys [B] uint64 -> actions [B]; raises AgentError that names the command, and
         ValueError as ``check_decisions`` does."""
-        keys = check_decisions(views, masks, keys)
+        views, masks, keys = check_decisions(views, masks, keys)
         actions, rows = forced_actions(masks)
         for row in rows:
             actions[row] = self._choose(views[row], np.flatnonzero(masks[row]).tolist(), keys[row])

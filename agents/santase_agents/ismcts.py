@@ -38,8 +38,9 @@ from santase_env.rng import mix
 from santase_env.state import STATE
 
 from .belief import Belief, draw_world, new_belief, think
-from .decide import check_count, check_flag, check_weight, decide_rows
+from .decide import decide_rows
 from .endgame import Solver, exact_action, is_known, new_solver
+from .options import check_count, check_flag, check_weight
 from .rollout import RANDOM, RollOut, new_roll_out, roll_out, rollout_action
 from .tree import (
     KNOWN,

@@ -24,8 +24,9 @@ from santase_env.rng import mix
 from santase_env.state import STATE
 
 from .belief import Belief, draw_world, new_belief, think
-from .decide import check_count, check_flag, decide_rows
+from .decide import decide_rows
 from .endgame import Solver, exact_action, is_known, new_solver
+from .options import check_count, check_flag
 from .rollout import RollOut, new_roll_out, roll_out
 
 _SIZE = STATE.itemsize

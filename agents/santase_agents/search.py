@@ -29,10 +29,11 @@ from santase_env.state import STATE
 from santase_env.view import VIEW, fill_sample, fill_view
 
 from .checkpoint import digest_of, find_checkpoint, load_network
-from .decide import check_count, check_decisions, check_flag, check_weight, forced_actions
+from .decide import check_decisions, forced_actions
 from .endgame import Solver, exact_action, is_known, new_solver, value_of
 from .net import in_fixed_blocks
 from .network import masked_log_softmax
+from .options import check_count, check_flag, check_weight
 from .parallel import in_blocks
 from .tree import (
     NO_ROOM,
@@ -141,7 +142,7 @@ class SearchPolicy:
 
     def act(self, views: Array, masks: Array, keys: Array) -> Array:
         """views [B], masks [B, 31], keys [B] -> actions [B]. Raises ValueError as ``check_decisions`` does."""
-        keys = check_decisions(views, masks, keys)
+        views, masks, keys = check_decisions(views, masks, keys)
         actions, rows = forced_actions(masks)
         if self.options.exact:
             solved = np.zeros(len(rows), bool)
