@@ -126,7 +126,7 @@ class SantaseAECEnv(AECEnv[str, dict[str, Array], int | None]):  # type: ignore[
         else:
             self._states["deal"] += 1
         self._begun = True
-        start_games(self._states)
+        start_games(self._states, 0)
         self.agents = list(AGENTS)
         self.rewards = dict.fromkeys(AGENTS, 0)
         self._cumulative_rewards = dict.fromkeys(AGENTS, 0)

@@ -9,14 +9,17 @@ from . import engine
 from .compiled import Array, jit
 from .observation import write_mask
 from .rng import fill_keys
-from .rules import Rules
+from .rules import Mixture, Rules, mixture_of
 from .state import new_states
 from .view import VIEW, fill_view
 
 
-def new_games(count: int, rules: Rules | str | Mapping[str, Any], seed: int, first: int = 0) -> Array:
-    """STATEs [count] of games first, first + 1, ... of this seed, in the middle of no deal yet."""
-    states = new_states(count, rules)
+def new_games(count: int, rules: Rules | str | Mapping[str, Any] | Mixture, seed: int, first: int = 0) -> Array:
+    """STATEs [count] of games first, first + 1, ... of this seed, in the middle of no deal yet; of several rules, game
+    g plays those at place g modulo their number."""
+    mixture = mixture_of(rules)
+    kinds = np.concatenate([new_states(1, one) for one in mixture])
+    states = kinds[(first + np.arange(count)) % len(mixture)]
     keys = np.empty(count, np.uint64)
     fill_keys(seed, first, keys)
     states["key"] = keys

@@ -7,10 +7,10 @@ an online game, D a decision of ours where both are silent or must be read one w
 
 import dataclasses
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -221,6 +221,22 @@ RULES_FIELDS: list[tuple[str, type] | tuple[str, type, tuple[int, ...]]] = [
 ]
 RULES = np.dtype((np.record, np.dtype(RULES_FIELDS, align=True)))
 """Rules packed for the engine: the first fields of every STATE and VIEW."""
+
+
+Mixture: TypeAlias = Sequence[Rules | str | Mapping[str, Any]]
+"""Several rules, each for a share of the games."""
+
+
+def mixture_of(rules: Rules | str | Mapping[str, Any] | Mixture) -> tuple[Rules, ...]:
+    """One or several rules as a tuple; in a text, "|" stands between them: ``classic|online``. Raises ValueError as
+    ``Rules.of`` does, and for none at all."""
+    if isinstance(rules, str):
+        return tuple(Rules.of(part.strip()) for part in rules.split("|"))
+    if isinstance(rules, Rules | Mapping):
+        return (Rules.of(rules),)
+    if not isinstance(rules, Sequence) or not rules:
+        raise ValueError(f"rules must be Rules, a text or a mapping, or several of them, not {rules!r}")
+    return tuple(Rules.of(one) for one in rules)
 
 
 @cache

@@ -14,9 +14,10 @@ from . import engine
 from .actions import NUM_ACTIONS
 from .batch import new_games, opener_of
 from .compiled import Array, Record, int64, jit, lowest_bit
+from .hidden import HIDDEN_SIZE, encode_hidden
 from .observation import OBSERVATION_SIZE, canonical_actions, encode_into, real_action, write_mask
 from .rng import check_seed, mix, random_element
-from .rules import DEFAULT_RULES, Rules
+from .rules import DEFAULT_RULES, Mixture, Rules, mixture_of
 from .state import STATE, FieldList
 from .view import VIEW, fill_view
 
@@ -51,10 +52,12 @@ ILLEGAL_STAKE = 3
 class SantaseVectorEnv:
     """``num_envs`` games of two agents.
 
-    rules: Rules or their text. episode: "deal" (reward: the deal's game points, + winner, - loser) or "match"
+    rules: Rules or their text; several of them, in a list or in a text with "|" between, are a mixture: game g plays
+    the one at place g modulo their number (``self.rules`` is the first, ``self.mixture`` has all). episode: "deal" (reward: the deal's game points, + winner, - loser) or "match"
     (±1 at its end). canonical_suits: rename suits so that trumps come first, in observation, mask and actions.
     skip_forced: play moves without a choice inside ``step``, so that every row is a decision (but the first
     row of a deal may be forced in mini decks). copy=False hands out the buffers, which the next step overwrites.
+    first_game: number of the first game, so that several environments can share the games of one seed.
 
     Observations are a dict: "observation" [N, D] float32 in [0, 1], "action_mask" [N, 31] int8. Infos hold
     "player" [N] (seat to move), "final" (see FINAL), "deal_over" [N] bool and "steps" [N] (actions taken by
@@ -64,17 +67,22 @@ class SantaseVectorEnv:
     def __init__(
         self,
         num_envs: int,
-        rules: Rules | str | Mapping[str, Any] = DEFAULT_RULES,
+        rules: Rules | str | Mapping[str, Any] | Mixture = DEFAULT_RULES,
         *,
         episode: Literal["deal", "match"] = "deal",
         canonical_suits: bool = False,
         skip_forced: bool = False,
         copy: bool = True,
+        first_game: int = 0,
     ) -> None:
         if not isinstance(num_envs, int | np.integer) or num_envs < 1:
             raise ValueError(f"num_envs must be an integer of at least 1, not {num_envs!r}")
+        if not isinstance(first_game, int | np.integer) or first_game < 0:
+            raise ValueError(f"first_game must be an integer of at least 0, not {first_game!r}")
         self.num_envs = num_envs
-        self.rules = Rules.of(rules)
+        self.first_game = int(first_game)
+        self.mixture = mixture_of(rules)
+        self.rules = self.mixture[0]
         self.episode = check_episode(episode)
         self.canonical_suits = canonical_suits
         self.skip_forced = skip_forced
@@ -98,10 +106,10 @@ class SantaseVectorEnv:
     def reset(self, seed: int | None = None, options: Info | None = None) -> tuple[dict[str, Array], Info]:
         """Begin a fresh deal in every game: deal 0 under a seed, else the next deal of each game."""
         if seed is not None or self._states is None:
-            self._states = new_games(self.num_envs, self.rules, check_seed(seed))
+            self._states = new_games(self.num_envs, self.mixture, check_seed(seed), self.first_game)
         else:
             self._states["deal"] += 1
-        start_games(self._states)
+        start_games(self._states, self.first_game)
         return self._show()
 
     def load_states(self, states: Array) -> tuple[dict[str, Array], Info]:
@@ -111,8 +119,10 @@ class SantaseVectorEnv:
                 f"states must be {self.num_envs} records of dtype STATE, not {states.shape} {states.dtype}"
             )
         names = self.rules.packed.dtype.names or ()
-        if (states["player"] < 0).any() or any((states[name] != self.rules.packed[name]).any() for name in names):
-            raise ValueError(f"every state must be in the middle of a deal under rules {self.rules}")
+        expected = new_games(self.num_envs, self.mixture, 0, self.first_game)
+        if (states["player"] < 0).any() or any((states[name] != expected[name]).any() for name in names):
+            rules = " | ".join(map(str, self.mixture))
+            raise ValueError(f"every state must be in the middle of a deal under rules {rules}")
         self._states = states.copy()
         return self._show()
 
@@ -126,6 +136,7 @@ class SantaseVectorEnv:
         bad = step_games(
             self.states,
             actions,
+            self.first_game,
             self.canonical_suits,
             self.episode == "match",
             self.skip_forced,
@@ -161,6 +172,13 @@ class SantaseVectorEnv:
         masks = np.zeros((len(self.states), NUM_ACTIONS), np.int8)
         _write_masks(self._steps, masks)
         return masks
+
+    def hidden(self, out: Array | None = None) -> Array:
+        """What the players to move cannot see, [N, HIDDEN_SIZE] float32 (see hidden.py), for critics in training;
+        written into ``out`` if it is given."""
+        rows = np.empty((self.num_envs, HIDDEN_SIZE), np.float32) if out is None else out
+        _encode_all_hidden(self.states, self.canonical_suits, rows)
+        return rows
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -211,10 +229,10 @@ def observation_space() -> spaces.Dict:
 
 
 @jit
-def start_games(states: Array) -> None:
-    """Deal in every game."""
+def start_games(states: Array, first: int) -> None:
+    """Deal in every game; ``first`` is the number of the first one."""
     for i in range(len(states)):
-        engine.new_match(states[i], opener_of(i, states[i].deal))
+        engine.new_match(states[i], opener_of(first + i, states[i].deal))
 
 
 @jit
@@ -229,6 +247,7 @@ def show_games(states: Array, canonical: bool, scratch: Array, steps: Array, obs
 def step_games(
     states: Array,
     actions: Array,
+    first: int,
     canonical: bool,
     match: bool,
     skip_forced: bool,
@@ -239,7 +258,7 @@ def step_games(
 ) -> int:
     """One legal action in each of N games; returns -1, or the first game whose action is illegal: then none moves.
 
-    states [N] STATE and actions [N] are read, scratch [1] VIEW is for working in; steps [N] STEP,
+    states [N] STATE, of the games from number ``first`` on, and actions [N] are read, scratch [1] VIEW is for working in; steps [N] STEP,
     observation [N, D] and mask [N, 31] are written.
     """
     bad = first_illegal(states, steps, actions, canonical)
@@ -250,7 +269,7 @@ def step_games(
         stop = min(start + BLOCK, len(states))
         for i in range(start, stop):
             action = real_action(actions[i], states[i].trump) if canonical else actions[i]
-            step_game(states[i], action, opener_of(i, states[i].deal + 1), match, skip_forced, steps[i])
+            step_game(states[i], action, opener_of(first + i, states[i].deal + 1), match, skip_forced, steps[i])
         for i in range(start, stop):
             steps[i].legal = show(states[i], states[i].player, canonical, scratch[0], observation[i], mask[i])
     return -1
@@ -350,6 +369,12 @@ def _sample_all(states: Array, steps: Array, canonical: bool, key: np.uint64, ac
 def _fill_all(states: Array, views: Array) -> None:
     for i in range(len(states)):
         fill_view(states[i], states[i].player, views[i])
+
+
+@jit
+def _encode_all_hidden(states: Array, canonical: bool, rows: Array) -> None:
+    for i in range(len(states)):
+        encode_hidden(states[i], states[i].player, canonical, rows[i])
 
 
 @jit
