@@ -53,11 +53,12 @@ class SantaseVectorEnv:
     """``num_envs`` games of two agents.
 
     rules: Rules or their text; several of them, in a list or in a text with "|" between, are a mixture: game g plays
-    the one at place g modulo their number (``self.rules`` is the first, ``self.mixture`` has all). episode: "deal" (reward: the deal's game points, + winner, - loser) or "match"
-    (±1 at its end). canonical_suits: rename suits so that trumps come first, in observation, mask and actions.
-    skip_forced: play moves without a choice inside ``step``, so that every row is a decision (but the first
-    row of a deal may be forced in mini decks). copy=False hands out the buffers, which the next step overwrites.
-    first_game: number of the first game, so that several environments can share the games of one seed.
+    the one at place g modulo their number (``self.rules`` is the first, ``self.mixture`` has all). episode: "deal"
+    (reward: the deal's game points, + winner, - loser) or "match" (±1 at its end). canonical_suits: rename suits so
+    that trumps come first, in observation, mask and actions. skip_forced: play moves without a choice inside
+    ``step``, so that every row is a decision (but the first row of a deal may be forced in mini decks). copy=False
+    hands out the buffers, which the next step overwrites. first_game: number of the first game, so that several
+    environments can share the games of one seed.
 
     Observations are a dict: "observation" [N, D] float32 in [0, 1], "action_mask" [N, 31] int8. Infos hold
     "player" [N] (seat to move), "final" (see FINAL), "deal_over" [N] bool and "steps" [N] (actions taken by
@@ -258,8 +259,8 @@ def step_games(
 ) -> int:
     """One legal action in each of N games; returns -1, or the first game whose action is illegal: then none moves.
 
-    states [N] STATE, of the games from number ``first`` on, and actions [N] are read, scratch [1] VIEW is for working in; steps [N] STEP,
-    observation [N, D] and mask [N, 31] are written.
+    states [N] STATE, of the games from number ``first`` on, and actions [N] are read, scratch [1] VIEW is for working
+    in; steps [N] STEP, observation [N, D] and mask [N, 31] are written.
     """
     bad = first_illegal(states, steps, actions, canonical)
     if bad >= 0:
