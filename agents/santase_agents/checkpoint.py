@@ -22,9 +22,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from santase_env.observation import LAYOUT_VERSION, OBSERVATION_SIZE
-from santase_env.rules import Rules
+from santase_env.rules import mixture_of
 
-from .network import PolicyValueNet
+from .network import NETWORKS, Network, make_network
 
 FORMAT = 1
 META, MODEL, TRAINER = "checkpoint.json", "model.safetensors", "trainer.safetensors"
@@ -95,10 +95,13 @@ def read_meta(folder: Path) -> dict[str, Any]:
     hidden = network.get("hidden") if isinstance(network, dict) else None
     if not isinstance(hidden, list) or not all(type(size) is int and size > 0 for size in hidden):
         raise CheckpointError(f"{folder / META}: network.hidden must list the sizes of the layers, not {hidden!r}")
+    if network.get("kind") not in NETWORKS:
+        kinds = ", ".join(NETWORKS)
+        raise CheckpointError(f"{folder / META}: network.kind must be one of {kinds}, not {network.get('kind')!r}")
     if not isinstance(config, dict):
         raise CheckpointError(f"{folder / META}: config must be an object, not {config!r}")
     try:
-        Rules.of(meta["rules"])
+        mixture_of(meta["rules"])
     except (ValueError, TypeError) as error:
         raise CheckpointError(f"{folder / META}: {error}") from None
     return meta
@@ -113,11 +116,11 @@ def read_tensors(file: Path) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def load_network(path: str | Path) -> tuple[PolicyValueNet, dict[str, Any]]:
+def load_network(path: str | Path) -> tuple[Network, dict[str, Any]]:
     """The network of a checkpoint (or the newest one of a run), and its checkpoint.json."""
     folder = find_checkpoint(path)
     meta = read_meta(folder)
-    network = PolicyValueNet(meta["network"]["hidden"])
+    network = make_network(meta["network"]["kind"], meta["network"]["hidden"])
     fill_network(network, read_tensors(folder / MODEL), folder)
     return network, meta
 

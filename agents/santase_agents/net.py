@@ -10,7 +10,7 @@ from santase_env.observation import encode_batch, real_actions
 from santase_env.rng import mix
 
 from .checkpoint import digest_of, find_checkpoint, load_network
-from .network import PolicyValueNet, masked_log_softmax
+from .network import Network, masked_log_softmax
 
 BLOCK = 512
 """Rows that go through the network at once, always exactly so many: matrix products of another shape may round
@@ -18,7 +18,7 @@ differently, and a decision must not depend on how many others are taken beside 
 
 
 class NetPolicy:
-    """Plays by a PolicyValueNet: the most likely action, or with mode="sample" one drawn from its policy.
+    """Plays by a network: the most likely action, or with mode="sample" one drawn from its policy.
 
     ``rules`` names the rules it was trained under, so that evaluation can say when it plays others; ``identity``
     stands for the contents of its checkpoint, so that kept results are not taken for those of another one.
@@ -26,7 +26,7 @@ class NetPolicy:
 
     def __init__(
         self,
-        network: PolicyValueNet,
+        network: Network,
         *,
         canonical_suits: bool,
         rules: str = "",
@@ -55,9 +55,7 @@ class NetPolicy:
 
 
 @torch.inference_mode()
-def in_fixed_blocks(
-    network: PolicyValueNet, observations: Array, size: int = BLOCK
-) -> tuple[torch.Tensor, torch.Tensor]:
+def in_fixed_blocks(network: Network, observations: Array, size: int = BLOCK) -> tuple[torch.Tensor, torch.Tensor]:
     """Logits [B, 31] and values [B] of observations [B, D], in blocks of ``size`` rows."""
     count = len(observations)
     blocks = -(-count // size)

@@ -1,7 +1,13 @@
-"""The policy and value network, and the masked distribution over its actions (torch)."""
+"""Policy and value networks, and the masked distribution over their actions (torch).
+
+Every network is called as forward(observation [B, D] float) -> (logits [B, 31] float32, value [B] float32); the value
+is the return of the player whose observation it is, in units of the trainer's scaled reward. Which one, and how large,
+is said by ``kind`` and ``hidden``, and ``make_network`` builds it.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,33 +19,114 @@ MASKED = -1e8
 """Logit of an illegal action: finite, so that 0 probability times its logarithm is 0 and not NaN."""
 
 
-class PolicyValueNet(nn.Module):
-    """A multi-layer perceptron with one trunk and two heads.
+class Network(nn.Module):
+    """What all networks have: their kind, their sizes, and how many numbers of an observation they read."""
 
-    forward(observation [B, D] float32) -> (logits [B, 31] float32, value [B] float32); the value is the return
-    of the player whose observation it is, in units of the trainer's scaled reward.
-    """
+    kind = ""
+    outputs = NUM_ACTIONS
 
-    def __init__(self, hidden: Sequence[int] = (256, 256)) -> None:
+    def __init__(self, hidden: Sequence[int], inputs: int) -> None:
         super().__init__()
         self.hidden = tuple(hidden)
-        sizes = (OBSERVATION_SIZE, *self.hidden)
-        self.trunk = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
-        self.head = nn.Linear(sizes[-1], NUM_ACTIONS + 1)
-        for layer in self.trunk:
-            assert isinstance(layer, nn.Linear)
-            nn.init.orthogonal_(layer.weight, 2**0.5)
-            nn.init.zeros_(layer.bias)
-        # Small first logits and values: play begins uniform, and the critic begins at a draw.
-        nn.init.orthogonal_(self.head.weight, 0.01)
-        nn.init.zeros_(self.head.bias)
+        self.inputs = inputs
+
+    def describe(self) -> dict[str, Any]:
+        """What ``make_network`` needs to build it again."""
+        return {"kind": self.kind, "hidden": list(self.hidden)}
+
+
+class PolicyValueNet(Network):
+    """mlp: one ReLU trunk with layers of the widths ``hidden``, and policy and value side by side on top."""
+
+    kind = "mlp"
+
+    def __init__(self, hidden: Sequence[int] = (256, 256), inputs: int = OBSERVATION_SIZE) -> None:
+        super().__init__(hidden, inputs)
+        self.trunk = _layers(inputs, self.hidden)
+        self.head = _head((inputs, *self.hidden)[-1], NUM_ACTIONS + 1)
 
     def forward(self, observation: Tensor) -> tuple[Tensor, Tensor]:
-        features = observation
-        for layer in self.trunk:
-            features = torch.relu_(layer(features))
-        out = self.head(features).float()
+        out = self.head(_relu_all(self.trunk, observation)).float()
         return out[:, :NUM_ACTIONS], out[:, NUM_ACTIONS]
+
+
+class SeparateNet(Network):
+    """separate: two trunks of the same widths, one for the policy and one for the value, as other libraries have."""
+
+    kind = "separate"
+
+    def __init__(self, hidden: Sequence[int] = (256, 256), inputs: int = OBSERVATION_SIZE) -> None:
+        super().__init__(hidden, inputs)
+        self.policy_trunk, self.value_trunk = _layers(inputs, self.hidden), _layers(inputs, self.hidden)
+        self.policy_head, self.value_head = _head(self.hidden[-1], NUM_ACTIONS), _head(self.hidden[-1], 1)
+
+    def forward(self, observation: Tensor) -> tuple[Tensor, Tensor]:
+        logits = self.policy_head(_relu_all(self.policy_trunk, observation))
+        value = self.value_head(_relu_all(self.value_trunk, observation))
+        return logits.float(), value[:, 0].float()
+
+
+class ResidualNet(Network):
+    """residual: a layer to the width ``hidden[0]``, then for every further entry a block that adds to it what two
+    layers make of it, inner width ``hidden[i]``, normalised before (He and others, 2016, in the order of pre-norm)."""
+
+    kind = "residual"
+
+    def __init__(self, hidden: Sequence[int] = (256, 256, 256), inputs: int = OBSERVATION_SIZE) -> None:
+        super().__init__(hidden, inputs)
+        width = self.hidden[0]
+        self.first = nn.Linear(inputs, width)
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in self.hidden)
+        self.inner = nn.ModuleList(nn.Linear(width, inner) for inner in self.hidden[1:])
+        self.outer = nn.ModuleList(nn.Linear(inner, width) for inner in self.hidden[1:])
+        self.head = _head(width, NUM_ACTIONS + 1)
+        for inner, outer in zip(self.inner, self.outer, strict=True):
+            _orthogonal(inner, 2**0.5)
+            _orthogonal(outer, 0.1)  # a block begins near the identity
+        _orthogonal(self.first, 2**0.5)
+
+    def forward(self, observation: Tensor) -> tuple[Tensor, Tensor]:
+        features = torch.relu(self.first(observation))
+        *norms, last = self.norms
+        for norm, inner, outer in zip(norms, self.inner, self.outer, strict=True):
+            features = features + outer(torch.relu_(inner(norm(features))))
+        out = self.head(last(features)).float()
+        return out[:, :NUM_ACTIONS], out[:, NUM_ACTIONS]
+
+
+NETWORKS: dict[str, type[Network]] = {net.kind: net for net in (PolicyValueNet, SeparateNet, ResidualNet)}
+
+
+def make_network(kind: str, hidden: Sequence[int], inputs: int = OBSERVATION_SIZE) -> Network:
+    """A new network with random weights from torch's generator; raises ValueError for a kind that is not there."""
+    if kind not in NETWORKS:
+        raise ValueError(f"network must be one of {', '.join(NETWORKS)}, not {kind!r}")
+    return NETWORKS[kind](hidden, inputs)
+
+
+def _layers(inputs: int, hidden: Sequence[int]) -> nn.ModuleList:
+    layers = [nn.Linear(a, b) for a, b in pairwise((inputs, *hidden))]
+    for layer in layers:
+        _orthogonal(layer, 2**0.5)
+    return nn.ModuleList(layers)
+
+
+def _head(width: int, outputs: int) -> nn.Linear:
+    head = nn.Linear(width, outputs)
+    _orthogonal(head, 0.01)  # small first logits and values: play begins uniform, and the critic begins at a draw
+    return head
+
+
+def _orthogonal(layer: nn.Module, gain: float) -> None:
+    assert isinstance(layer, nn.Linear)
+    nn.init.orthogonal_(layer.weight, gain)
+    nn.init.zeros_(layer.bias)
+
+
+def _relu_all(layers: nn.ModuleList, features: Tensor) -> Tensor:
+    for layer in layers:
+        features = torch.relu_(layer(features))
+    return features
 
 
 def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
@@ -50,11 +137,3 @@ def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
     if not bool(mask.any(dim=1).all()):
         raise ValueError("a row of the action mask is all zero: that player is not to move and cannot act")
     return torch.log_softmax(logits.float().masked_fill(~mask, MASKED), dim=1)
-
-
-def sample_actions(probabilities: Tensor, uniform: Tensor) -> Tensor:
-    """Actions [B] drawn from probabilities [B, 31], by uniform numbers [B] in [0, 1) and the cumulative sums."""
-    sums = probabilities.cumsum(dim=1)
-    # A little below the whole, so that rounding cannot reach beyond the last action that has a probability.
-    reach = uniform[:, None] * (1 - 1e-6) * sums[:, -1:]
-    return (sums <= reach).sum(dim=1)

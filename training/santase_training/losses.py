@@ -7,7 +7,7 @@ a quarter of an update's time. The torch form is what a GPU uses, and what the t
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -34,19 +34,19 @@ class Weights(NamedTuple):
 
 
 class Decisions(NamedTuple):
-    """What the losses of B decisions need beside the network's outputs; numpy arrays or tensors."""
+    """What the losses of B decisions need beside the outputs; numpy arrays, or tensors for ``torch_losses``."""
 
-    mask: Array
+    mask: Any
     """[B, 31]: 0 where illegal."""
-    action: Array
+    action: Any
     """[B]."""
-    log_probability: Array
+    log_probability: Any
     """[B]: of the action, when it was taken."""
-    gain: Array
+    gain: Any
     """[B]: normalised advantages."""
-    target: Array
+    target: Any
     """[B]: what the value should have been."""
-    magnet: Array
+    magnet: Any
     """[B, 31]: the magnet's log-probabilities, or [0, 31] if there is none."""
 
 

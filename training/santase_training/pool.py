@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from santase_agents.network import PolicyValueNet, masked_log_softmax, sample_actions
+from santase_agents.network import Network
 from santase_env.compiled import Array
 
 NOBODY = -1
@@ -25,18 +25,18 @@ class Pool:
         self.share = share
         self.first_share = first_share
         self.size = size
-        self.networks: OrderedDict[int, PolicyValueNet] = OrderedDict()
+        self.networks: OrderedDict[int, Network] = OrderedDict()
         self.members: list[int] = []
         self.opponent = np.full(games, NOBODY, np.int64)
         self.seat = np.zeros(games, np.int64)
         self.added = 0
         self.called = NOBODY
 
-    def add(self, network: PolicyValueNet) -> None:
+    def add(self, network: Network) -> None:
         """Freeze a copy of ``network``; the oldest member but the first leaves when there are too many."""
         if self.share == 0 or self.size < 1:
             return
-        self.networks[self.added] = _frozen_copy(network)
+        self.networks[self.added] = frozen_copy(network)
         self.members.append(self.added)
         if len(self.members) > 1 + self.size:
             del self.members[1]
@@ -49,33 +49,22 @@ class Pool:
         choice = 0 if first or len(self.members) < 2 else 1 + random.integers(len(self.members) - 1)
         self.called = self.members[choice] if self.members else NOBODY
 
-    def bind(self, games: Array, random: np.random.Generator) -> None:
-        """Choose whether the past self plays, and where, in the deals that begin now in ``games`` [B]."""
-        self.opponent[games] = np.where(random.random(len(games)) < self.share, self.called, NOBODY)
-        self.seat[games] = random.integers(2, size=len(games))
+    def bind(self, games: Array, chance: Array) -> None:
+        """Choose whether the past self plays, and where, in the deals that begin now in ``games`` [B].
 
-    def frozen(self, players: Array) -> Array:
-        """[N] bool: is the player to move (``players`` [N]) a past self?"""
-        frozen: Array = (self.opponent != NOBODY) & (self.seat == players)
-        return frozen
-
-    @torch.inference_mode()
-    def act(
-        self,
-        games: Array,
-        observation: torch.Tensor,
-        mask: torch.Tensor,
-        actions: torch.Tensor,
-        uniform: torch.Tensor,
-    ) -> None:
-        """Overwrite ``actions`` [N] in the games [B] where a past self is to move, by the one bound to each.
-
-        observation [N, D], mask [N, 31] bool; uniform [N] is the chance in the decisions.
+        chance: [N] in [0, 1), one number for every game, so that a game's fate is its own whoever computes it.
         """
-        for number in np.unique(self.opponent[games]):
-            rows = torch.from_numpy(games[self.opponent[games] == number])
-            logits, _ = self.networks[int(number)](observation[rows])
-            actions[rows] = sample_actions(masked_log_softmax(logits, mask[rows]).softmax(dim=1), uniform[rows])
+        if self.share == 0:
+            return
+        drawn = chance[games]
+        plays = drawn < self.share
+        self.opponent[games] = np.where(plays, self.called, NOBODY)
+        self.seat[games] = np.where(plays, drawn * 2 >= self.share, 0)
+
+    def frozen(self, games: slice, players: Array) -> Array:
+        """[B] bool: is the player to move in these games (``players`` [B]) a past self?"""
+        frozen: Array = (self.opponent[games] != NOBODY) & (self.seat[games] == players)
+        return frozen
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Everything to be saved."""
@@ -90,16 +79,17 @@ class Pool:
                 saved[f"pool.{number}.{name}"] = tensor
         return saved
 
-    def restore(self, saved: Mapping[str, torch.Tensor], like: PolicyValueNet) -> None:
+    def restore(self, saved: Mapping[str, torch.Tensor], like: Network) -> None:
         """Take over what ``tensors`` saved; ``like`` has the shape of the networks."""
         self.opponent = saved["pool.opponent"].numpy().copy()
         self.seat = saved["pool.seat"].numpy().copy()
         self.members = saved["pool.members"].tolist()
         self.added = int(saved["pool.added"])
+        self.networks.clear()
         numbers = sorted({int(key.split(".")[1]) for key in saved if key.startswith("pool.") and key[5].isdigit()})
         for number in numbers:
             prefix = f"pool.{number}."
-            network = _frozen_copy(like)
+            network = frozen_copy(like)
             network.load_state_dict({k.removeprefix(prefix): v for k, v in saved.items() if k.startswith(prefix)})
             self.networks[number] = network
 
@@ -110,5 +100,6 @@ class Pool:
                 del self.networks[number]
 
 
-def _frozen_copy(network: PolicyValueNet) -> PolicyValueNet:
+def frozen_copy(network: Network) -> Network:
+    """A copy that no gradient reaches."""
     return copy.deepcopy(network).requires_grad_(False)

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch.utils.tensorboard import SummaryWriter
 
-from .config import PPOConfig, config_values
+from .config import TrainConfig, config_values
 from .evaluate import Result
 from .log import LOG_NAME, RunLog
 
@@ -21,7 +21,7 @@ class Reporter:
     ``step`` is where the run goes on (0 for a new one); what was logged beyond it is dropped.
     """
 
-    def __init__(self, run: Path, config: PPOConfig, step: int, threads: int, precision: str) -> None:
+    def __init__(self, run: Path, config: TrainConfig, step: int, threads: int, precision: str) -> None:
         self.config = config
         self.console = Console(stderr=True)
         self.log = RunLog.open(run / LOG_NAME, resume_step=step if step else None)

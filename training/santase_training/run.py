@@ -6,7 +6,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-from .config import PPOConfig, config_values
+from .config import TrainConfig, config_values
 
 FREE_TO_CHANGE = (
     "opponents",
@@ -30,7 +30,7 @@ def has_checkpoint(run: Path) -> bool:
     return any((run / "checkpoints").glob("update-*/checkpoint.json"))
 
 
-def check_resumable(config: PPOConfig, meta: dict[str, Any], folder: Path) -> None:
+def check_resumable(config: TrainConfig, meta: dict[str, Any], folder: Path) -> None:
     """Raises RunError that names what differs, when ``config`` is not the one that a checkpoint was made under."""
     old, new = meta["config"], config_values(config)
     changed = [key for key in new if key not in FREE_TO_CHANGE and old.get(key) != new[key]]

@@ -12,9 +12,9 @@ from rich.table import Table
 
 from santase_agents.checkpoint import CheckpointError, find_checkpoint
 
-from .config import ConfigError, PPOConfig, load_config
+from .config import ConfigError, TrainConfig, load_config
+from .loop import train
 from .plot import plot_runs
-from .ppo import train
 from .run import RunError, set_aside
 
 
@@ -22,7 +22,7 @@ from .run import RunError, set_aside
 class Command:
     """Train an agent by self-play. A run that was interrupted goes on when the same command is given again."""
 
-    settings: Annotated[PPOConfig, tyro.conf.arg(name="")]
+    settings: Annotated[TrainConfig, tyro.conf.arg(name="")]
     config: Path | None = None
     """YAML file with what differs from the defaults; flags given beside it win."""
     run: Path = Path("runs/ppo")
@@ -59,7 +59,7 @@ def parse(argv: list[str]) -> Command:
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     first.add_argument("--config", type=Path)
     path = first.parse_known_args(argv)[0].config
-    settings = load_config(path) if path else PPOConfig()
+    settings = load_config(path) if path else TrainConfig()
     default = Command(settings=settings, config=path)
     try:
         command = tyro.cli(
@@ -73,7 +73,7 @@ def parse(argv: list[str]) -> Command:
     return command
 
 
-def show_result(config: PPOConfig, run: Path) -> None:
+def show_result(config: TrainConfig, run: Path) -> None:
     """Print what a finished run reached, what was to be expected, and where everything is."""
     results: list[dict[str, Any]] = json.loads((run / "result.json").read_text(encoding="utf-8"))
     console = Console()

@@ -1,0 +1,67 @@
+"""The course of a run, whatever the algorithm: updates, evaluations and checkpoints, from wherever it stands."""
+
+import json
+from pathlib import Path
+
+from santase_agents.checkpoint import find_checkpoint, read_meta
+
+from .config import TrainConfig, config_values
+from .evaluate import Result
+from .ppo import PPOTrainer
+from .report import Reporter
+from .run import StopFlag, check_resumable, has_checkpoint
+from .trainer import Trainer
+
+ALGORITHMS: dict[str, type[Trainer]] = {"ppo": PPOTrainer}
+
+
+def train(config: TrainConfig, run: Path, max_updates: int | None = None) -> bool:
+    """Train, or go on training, in the folder ``run``; returns whether the run is complete.
+
+    Stops early after ``max_updates`` updates in all, or by Ctrl-C, with a checkpoint from which the same
+    command goes on. Raises RunError or CheckpointError with one sentence when that is impossible.
+    """
+    run.mkdir(parents=True, exist_ok=True)
+    folder = find_checkpoint(run) if has_checkpoint(run) else None
+    if folder is None:
+        trainer = ALGORITHMS[config.algorithm](config, run)
+    else:
+        meta = read_meta(folder)
+        check_resumable(config, meta, folder)
+        trainer = ALGORITHMS[config.algorithm](config, run, meta["threads"], meta["precision"])
+        trainer.restore(folder)
+    if trainer.step >= config.total_steps and (run / "result.json").exists():
+        return True
+    (run / "config.json").write_text(json.dumps(config_values(config), indent=1) + "\n", encoding="utf-8")
+
+    with (
+        Reporter(run, config, trainer.step, trainer.compute.threads, trainer.compute.precision) as report,
+        StopFlag() as stop,
+    ):
+        if trainer.step == 0:
+            evaluate_all(trainer, report, config.evaluate_deals)
+        while trainer.step < config.total_steps:
+            if stop.requested or (max_updates is not None and trainer.update >= max_updates):
+                trainer.save()
+                return False
+            before = trainer.step
+            numbers = trainer.train_update()
+            report.train(trainer.update, numbers, trainer.step)
+            if trainer.step >= config.total_steps:
+                break
+            if trainer.step // config.evaluate_every > before // config.evaluate_every:
+                evaluate_all(trainer, report, config.evaluate_deals)
+            if trainer.step // config.checkpoint_every > before // config.checkpoint_every:
+                trainer.save()
+        trainer.save()
+        results = evaluate_all(trainer, report, config.final_deals)
+    (run / "result.json").write_text(json.dumps([r.to_json() for r in results], indent=1) + "\n", encoding="utf-8")
+    return True
+
+
+def evaluate_all(trainer: Trainer, report: Reporter, deals: int) -> list[Result]:
+    """Duplicate play against every baseline, into the log."""
+    results = [result for opponent in trainer.config.opponents for result in trainer.evaluate(opponent, deals)]
+    for result in results:
+        report.evaluation(result, trainer.step)
+    return results
