@@ -38,7 +38,7 @@ from santase_env.rng import mix
 from santase_env.state import STATE
 
 from .belief import Belief, draw_world, new_belief, think
-from .decide import decide_rows
+from .decide import check_decisions, decide_rows
 from .endgame import Solver, exact_action, is_known, new_solver
 from .options import check_count, check_flag, check_weight
 from .rollout import RANDOM, RollOut, new_roll_out, roll_out, rollout_action
@@ -121,6 +121,14 @@ class IsmctsPolicy:
         """views [B], masks [B, 31], keys [B] -> actions [B]. Raises ValueError as ``check_decisions`` does."""
         return decide_rows(views, masks, keys, self.threads, self._scratch, self._decide)
 
+    def visits(self, views: Array, masks: Array, keys: Array) -> Array:
+        """How often each action [B, 31] was tried at the roots of searches of views [B] by keys [B]; a solved position
+        gives all to the exact action. On one thread."""
+        views, masks, keys = check_decisions(views, masks, keys)
+        visits = np.zeros((len(views), NUM_ACTIONS), np.int64)
+        _visits_all(views, masks, keys, self.options, self._scratch(), visits)
+        return visits
+
     def _scratch(self) -> Scratch:
         return Scratch(
             new_tree(self.options.iterations),
@@ -144,6 +152,18 @@ def _decide_all(views: Array, masks: Array, keys: Array, options: Options, scrat
         else:
             grow(views[i], allowed, keys[i], options, scratch)
             actions[i] = most_visited(scratch.tree, allowed)
+
+
+@jit
+def _visits_all(views: Array, masks: Array, keys: Array, options: Options, scratch: Scratch, visits: Array) -> None:
+    for i in range(len(views)):
+        allowed = action_set(masks[i])
+        if options.exact and is_known(views[i]):
+            visits[i, exact_action(views[i], allowed, scratch.solver)] = options.iterations
+        else:
+            grow(views[i], allowed, keys[i], options, scratch)
+            for action in range(NUM_ACTIONS):
+                visits[i, action] = root_visits(scratch.tree, action)
 
 
 @jit

@@ -145,20 +145,27 @@ class SearchPolicy:
         """views [B], masks [B, 31], keys [B] -> actions [B]. Raises ValueError as ``check_decisions`` does."""
         views, masks, keys = check_decisions(views, masks, keys)
         actions, rows = forced_actions(masks)
+        actions[rows] = self.visits(views[rows], masks[rows], keys[rows]).argmax(axis=1)
+        return actions
+
+    def visits(self, views: Array, masks: Array, keys: Array) -> Array:
+        """How often each action [B, 31] was tried at the roots of searches of views [B] by keys [B]; a solved position
+        gives all to the exact action."""
+        visits = np.zeros((len(views), NUM_ACTIONS), np.int64)
+        rows = np.arange(len(views))
         if self.options.exact:
-            solved = np.zeros(len(rows), bool)
-            chosen = actions[rows]
-            _act_exactly(views[rows], masks[rows], new_solver(), solved, chosen)
-            actions[rows] = chosen
+            solved = np.zeros(len(views), bool)
+            actions = np.zeros(len(views), np.int64)
+            _act_exactly(views, masks, new_solver(), solved, actions)
+            visits[rows[solved], actions[solved]] = self.iterations
             rows = rows[~solved]
         games = min(MOST_GAMES, max(1, MOST_NODES // (2 * self.iterations)))
         for start in range(0, len(rows), games):
             group = rows[start : start + games]
-            actions[group] = self.visits(views[group], masks[group], keys[group]).argmax(axis=1)
-        return actions
+            visits[group] = self._search(views[group], masks[group], keys[group])
+        return visits
 
-    def visits(self, views: Array, masks: Array, keys: Array) -> Array:
-        """How often each action [B, 31] was tried at the roots of searches of views [B] by keys [B]."""
+    def _search(self, views: Array, masks: Array, keys: Array) -> Array:
         games, leaves = new_games(masks, self.iterations), new_leaves(len(views))
         for iteration in range(self.iterations + 1):  # the first one only judges the root
 

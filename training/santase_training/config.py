@@ -57,7 +57,7 @@ class TrainConfig:
     Values that change from a start to an end do so linearly in the steps of the whole run.
     """
 
-    algorithm: Literal["ppo", "dmc"] = "ppo"
+    algorithm: Literal["ppo", "dmc", "distill"] = "ppo"
     """How it learns; each is one file of this package."""
     rules: str = "online,false_claim=illegal"
     """Rules of the game; several with "|" between are a mixture, each played in an equal share of the games."""
@@ -117,6 +117,9 @@ class TrainConfig:
     """Deep Monte-Carlo: share of random actions at the start."""
     explore_end: float = 0.01
     """... and at the end."""
+
+    teacher: str = "ismcts:iterations=200,threads=1"
+    """Distillation: the search agent to learn from."""
 
     network: Literal["mlp", "separate", "residual"] = "mlp"
     """Kind of network, see santase_agents/network.py."""

@@ -22,7 +22,7 @@ from santase_env.batch import apply_all, deal_all, new_games, views_to_move
 from santase_env.compiled import Array, jit
 from santase_env.policy import AgentError, Policy, ask, identity_of, load_policy, parts_of
 from santase_env.rng import check_seed, derive, game_key
-from santase_env.rules import DEFAULT_RULES, Rules
+from santase_env.rules import DEFAULT_RULES, Rules, mixture_of
 from santase_env.vector import play_forced
 
 CHUNK = 4096
@@ -206,9 +206,10 @@ def rules_notes(agents: Sequence[tuple[str, Policy]], rules: Rules) -> list[str]
     notes = []
     for name, policy in agents:
         stated = [getattr(part, "rules", None) for part in parts_of(policy)]
-        trained = {str(Rules.of(other)) for other in stated if other is not None}
-        for other in sorted(trained - {str(rules)}):
-            notes.append(f"{name} was trained under rules {other}; here it plays under {rules}")
+        for mixture in {mixture_of(other) for other in stated if other is not None}:
+            if rules not in mixture:
+                trained = " | ".join(map(str, mixture))
+                notes.append(f"{name} was trained under rules {trained}; here it plays under {rules}")
     return notes
 
 

@@ -6,13 +6,17 @@ from pathlib import Path
 from santase_agents.checkpoint import find_checkpoint, read_meta
 
 from .config import TrainConfig, config_values
+from .distill import DistillTrainer
+from .dmc import DMCTrainer
 from .evaluate import Result
 from .ppo import PPOTrainer
 from .report import Reporter
 from .run import StopFlag, check_resumable, has_checkpoint
 from .trainer import Trainer
 
-ALGORITHMS: dict[str, type[Trainer]] = {"ppo": PPOTrainer}
+ALGORITHMS: dict[str, type[Trainer]] = {
+    trainer.algorithm: trainer for trainer in (PPOTrainer, DMCTrainer, DistillTrainer)
+}
 
 
 def train(config: TrainConfig, run: Path, max_updates: int | None = None) -> bool:

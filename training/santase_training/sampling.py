@@ -73,10 +73,10 @@ def legal_log_softmax(logits: Array, masks: Array, out: Array) -> int:
 
 
 @jit
-def best_legal(scores: Array, masks: Array, explore: Array, actions: Array) -> None:
-    """The legal action of the highest score, the first of equal ones: scores [B, A], masks [B, A] -> actions [B].
+def best_legal(scores: Array, masks: Array, uniform: Array, share: float, actions: Array) -> int:
+    """The legal action of the highest score, the first of equal ones, but with probability ``share`` any legal one.
 
-    Where explore [B] lies in [0, 1), a legal action at that place among the legal ones instead.
+    scores [B, A]; masks [B, A]; uniform [B] in [0, 1) is the chance. Writes actions [B]; returns as above.
     """
     for i in range(len(scores)):
         best, count = -1, 0
@@ -85,14 +85,17 @@ def best_legal(scores: Array, masks: Array, explore: Array, actions: Array) -> N
                 count += 1
                 if best < 0 or scores[i, action] > scores[i, best]:
                     best = action
-        if 0 <= explore[i] < 1:
-            place = int(explore[i] * count)
+        if best < 0 or not abs(scores[i, best]) < math.inf:
+            return i
+        if uniform[i] < share:
+            place = min(int(uniform[i] / share * count), count - 1)
             for action in range(scores.shape[1]):
                 if masks[i, action]:
                     if place == 0:
                         best = action
                     place -= 1
         actions[i] = best
+    return -1
 
 
 def check_rows(bad: int) -> None:

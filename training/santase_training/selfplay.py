@@ -23,9 +23,9 @@ from .config import TrainConfig
 from .pool import Pool
 from .sampling import check_rows, sample_legal
 
-Choose = Callable[[Array, Array, Array, Array, Array], int]
-"""(logits [B, 31], masks [B, 31], uniform [B], actions [B], log_probabilities [B]) -> bad row or -1, as sample_legal:
-writes the last two."""
+Choose = Callable[[int, int, Array, Array], None]
+"""Called as choose(worker, t, logits [B, 31], uniform [B]) for the games of a worker, whose masks at time t are in the
+rollout; writes actions [B], and log-probabilities if they matter, into the rollout."""
 
 
 class Rollout:
@@ -76,13 +76,21 @@ class SelfPlay:
         width = OBSERVATION_SIZE + (HIDDEN_SIZE if hidden else 0)
         self.rollout = Rollout(config.rollout, config.num_envs, width, compute)
 
-    def play(self, network: Network, random: np.random.Generator, choose: Choose = sample_legal) -> Rollout:
-        """``rollout`` decisions in every game. Raises ValueError when the network's outputs are not numbers."""
+    def play(self, network: Network, random: np.random.Generator, choose: Choose | None = None) -> Rollout:
+        """``rollout`` decisions in every game, drawn from the network's policy if ``choose`` does not say otherwise.
+        Raises ValueError when the network's outputs are not numbers."""
         self.pool.call(random)
         uniform = random.random((self.config.rollout, self.config.num_envs), np.float32)
         chance = random.random((self.config.rollout, self.config.num_envs), np.float32)
+        choose = choose or self.sample
         self.compute.map(lambda worker: self._play_share(worker, network, choose, uniform, chance))
         return self.rollout
+
+    def sample(self, worker: int, t: int, logits: Array, uniform: Array) -> None:
+        """A Choose: draw from the policy."""
+        rollout, games = self.rollout, self.shares[worker]
+        actions, log_probabilities = rollout.action[t, games], rollout.log_probability[t, games]
+        check_rows(sample_legal(logits, rollout.mask[t, games], uniform, actions, log_probabilities))
 
     @torch.inference_mode()
     def _play_share(self, worker: int, network: Network, choose: Choose, uniform: Array, chance: Array) -> None:
@@ -92,13 +100,12 @@ class SelfPlay:
             self._see(worker, t, network)
             players = self.current[worker][1]["player"]
             frozen = pool.frozen(games, players)
-            mask, action, log_probability = rollout.mask[t, games], rollout.action[t, games], rollout.log_probability[t]
-            mask[:] = self.current[worker][0]["action_mask"]
-            check_rows(choose(self.logits[worker], mask, uniform[t, games], action, log_probability[games]))
+            rollout.mask[t, games] = self.current[worker][0]["action_mask"]
+            choose(worker, t, self.logits[worker], uniform[t, games])
             for past in np.unique(pool.opponent[numbers[frozen]]):
                 self._let_past_self_act(t, numbers[frozen & (pool.opponent[games] == past)], int(past), uniform[t])
             rollout.counted[t, games] = ~frozen
-            observations, rewards, ends, _, info = env.step(action)
+            observations, rewards, ends, _, info = env.step(rollout.action[t, games])
             self.current[worker] = observations, info
             rollout.reward[t, games] = rewards[:, 0] * self.config.reward_scale
             rollout.ends[t, games] = ends
