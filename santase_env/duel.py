@@ -2,10 +2,10 @@
 
 Between calls every game either waits for its learner or is over. The opponent is asked for all games at once, and
 only where it has a choice; its keys come from (seed, game, deal, seat, move), so a game does not depend on its
-neighbours.
+neighbours. There may be several opponents, each bound to an episode from start to end.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -68,7 +68,6 @@ class Duels:
         if seat not in (None, 0, 1):
             raise ValueError(f"seat must be 0, 1 or None, not {seat!r}")
         self.first = first
-        self.opponent = load_policy(opponent)
         self.rules = Rules.of(rules)
         self.seat = -1 if seat is None else int(seat)
         self.match = check_episode(episode) == "match"
@@ -77,7 +76,24 @@ class Duels:
         self.duels = np.zeros(count, DUEL)
         self.observation = np.zeros((count, OBSERVATION_SIZE), np.float32)
         self.mask = np.zeros((count, NUM_ACTIONS), np.int8)
+        self.bound = np.zeros(count, np.int64)
+        """Number of the opponent in each game."""
+        self.opponents: dict[int, Policy] = {}
         self._view = np.zeros(1, VIEW)
+        self.set_opponents([opponent])
+
+    def set_opponents(self, opponents: Sequence[str | Policy], shares: Sequence[float] | None = None) -> None:
+        """From now on every episode that begins is played by one of these, drawn by ``shares`` (equal ones if None);
+        episodes under way keep theirs. Raises ValueError unless there is a share of at least 0 for each, not all 0."""
+        weights = np.asarray([1.0] * len(opponents) if shares is None else shares, np.float64)
+        if not len(opponents) or weights.shape != (len(opponents),) or weights.min() < 0 or not weights.sum() > 0:
+            raise ValueError(f"there must be a share of at least 0 for every opponent, not all 0, not {shares!r}")
+        first = 1 + max(self.opponents, default=-1)
+        loaded = [load_policy(opponent) for opponent in opponents]
+        bound = set(self.bound.tolist())
+        self.opponents = {number: policy for number, policy in self.opponents.items() if number in bound}
+        self.opponents |= dict(enumerate(loaded, first))
+        self.called, self.reach = np.arange(first, first + len(loaded)), weights.cumsum() / weights.sum()
 
     def seed(self, rows: Array, seed: int) -> None:
         """Put the games ``rows`` [B] before their first episode under this seed."""
@@ -93,17 +109,18 @@ class Duels:
         late = rows
         while len(late):
             deal_next(self.states, self.duels, late, self.first, self.seat)
+            bind_all(self.states, late, self.called, self.reach, self.bound)
             self._play_on(late)
             late = late[self.duels["over"][late]]
             self.duels["skipped"][late] += 1
             self.duels["skipped_reward"][late] += self.duels["reward"][late]
-        self._show(rows)
+        self.show(rows)
 
     def step(self, rows: Array, actions: Array) -> None:
         """The learners' actions [B] in the games ``rows`` [B], and all that follows up to their next turn."""
         take(self.states, self.duels, rows, actions, self.canonical_suits)
         self._play_on(rows)
-        self._show(rows)
+        self.show(rows)
 
     def _play_on(self, rows: Array) -> None:
         while len(rows):
@@ -113,10 +130,15 @@ class Duels:
             views, masks = views_to_move(self.states, rows)
             keys = np.empty(len(rows), np.uint64)
             fill_opponent_keys(self.states, rows, keys)
-            actions = ask(self.opponent, f"the opponent {type(self.opponent).__name__}", views, masks, keys)
+            actions = np.empty(len(rows), np.int64)
+            for number in np.unique(self.bound[rows]):
+                opponent, his = self.opponents[int(number)], self.bound[rows] == number
+                name = f"the opponent {type(opponent).__name__}"
+                actions[his] = ask(opponent, name, views[his], masks[his], keys[his])
             apply_all(self.states, rows, actions)
 
-    def _show(self, rows: Array) -> None:
+    def show(self, rows: Array) -> None:
+        """Write what the learners of the games ``rows`` [B] see."""
         show_learners(self.states, self.duels, rows, self.canonical_suits, self._view, self.observation, self.mask)
 
 
@@ -139,6 +161,22 @@ def deal_next(states: Array, duels: Array, rows: Array, first: int, seat: int) -
         duel.deals = 0
         duel.reward = 0
         duel.over = False
+
+
+@jit
+def bind_all(states: Array, rows: Array, called: Array, reach: Array, bound: Array) -> None:
+    """Draw an opponent for the episodes that begin in ``rows``: the numbers ``called`` [K] by cumulative ``reach``."""
+    for i in rows:
+        if len(called) == 1:
+            bound[i] = called[0]
+            continue
+        # Beyond the counters of the players' decisions, which begin from the same key.
+        chance = derive(derive(states[i].key, states[i].deal), (NUM_CARDS + 2) * LOG_SIZE)
+        drawn = float(chance >> np.uint64(11)) / 2.0**53
+        k = 0
+        while k < len(called) - 1 and drawn >= reach[k]:
+            k += 1
+        bound[i] = called[k]
 
 
 @jit

@@ -57,7 +57,7 @@ class TrainConfig:
     Values that change from a start to an end do so linearly in the steps of the whole run.
     """
 
-    algorithm: Literal["ppo", "dmc", "distill"] = "ppo"
+    algorithm: Literal["ppo", "dmc", "distill", "sb3"] = "ppo"
     """How it learns; each is one file of this package."""
     rules: str = "online,false_claim=illegal"
     """Rules of the game; several with "|" between are a mixture, each played in an equal share of the games."""

@@ -11,12 +11,22 @@ from .dmc import DMCTrainer
 from .evaluate import Result
 from .ppo import PPOTrainer
 from .report import Reporter
-from .run import StopFlag, check_resumable, has_checkpoint
+from .run import RunError, StopFlag, check_resumable, has_checkpoint
 from .trainer import Trainer
 
-ALGORITHMS: dict[str, type[Trainer]] = {
-    trainer.algorithm: trainer for trainer in (PPOTrainer, DMCTrainer, DistillTrainer)
-}
+TRAINERS: tuple[type[Trainer], ...] = (PPOTrainer, DMCTrainer, DistillTrainer)
+
+
+def make_trainer(config: TrainConfig, run: Path, threads: int | None = None, precision: str | None = None) -> Trainer:
+    """The trainer of the config's algorithm, at the beginning of a run. Raises RunError when a library is missing."""
+    kinds = {trainer.algorithm: trainer for trainer in TRAINERS}
+    if config.algorithm == "sb3":
+        try:
+            from .sb3_maskable_ppo import SB3Trainer  # its library is an extra of its own
+        except ImportError as error:
+            raise RunError(f"algorithm sb3 needs Stable-Baselines3: pip install 'santase[sb3]' ({error})") from None
+        kinds["sb3"] = SB3Trainer
+    return kinds[config.algorithm](config, run, threads, precision)
 
 
 def train(config: TrainConfig, run: Path, max_updates: int | None = None) -> bool:
@@ -28,11 +38,11 @@ def train(config: TrainConfig, run: Path, max_updates: int | None = None) -> boo
     run.mkdir(parents=True, exist_ok=True)
     folder = find_checkpoint(run) if has_checkpoint(run) else None
     if folder is None:
-        trainer = ALGORITHMS[config.algorithm](config, run)
+        trainer = make_trainer(config, run)
     else:
         meta = read_meta(folder)
         check_resumable(config, meta, folder)
-        trainer = ALGORITHMS[config.algorithm](config, run, meta["threads"], meta["precision"])
+        trainer = make_trainer(config, run, meta["threads"], meta["precision"])
         trainer.restore(folder)
     if trainer.step >= config.total_steps and (run / "result.json").exists():
         return True

@@ -199,9 +199,14 @@ class Adam:
 
     def restore(self, saved: Mapping[str, Tensor]) -> None:
         """Take over what ``tensors`` saved."""
-        states: dict[int, dict[str, Tensor]] = {}
-        for key, value in saved.items():
-            if key.startswith("adam."):
-                _, index, name = key.split(".")
-                states.setdefault(int(index), {})[name] = value
-        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": states})
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": adam_states(saved)})
+
+
+def adam_states(saved: Mapping[str, Tensor]) -> dict[int, dict[str, Tensor]]:
+    """The tensors ``adam.INDEX.NAME`` as an optimizer holds them."""
+    states: dict[int, dict[str, Tensor]] = {}
+    for key, value in saved.items():
+        if key.startswith("adam."):
+            _, index, name = key.split(".")
+            states.setdefault(int(index), {})[name] = value
+    return states
