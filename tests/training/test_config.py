@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from santase_training.config import ConfigError, PPOConfig, config_from, config_values, load_config
+from santase_training.config import ConfigError, TrainConfig, config_from, config_values, load_config
 
 
 def test_the_shipped_configs_load() -> None:
     for path in (Path(__file__).parents[2] / "configs").glob("*.yaml"):
-        assert isinstance(load_config(path), PPOConfig)
+        assert isinstance(load_config(path), TrainConfig)
 
 
 def test_numbers_are_read_as_people_write_them(tmp_path: Path) -> None:
@@ -22,11 +22,11 @@ def test_numbers_are_read_as_people_write_them(tmp_path: Path) -> None:
 def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("# nothing\n")
-    assert load_config(path) == PPOConfig()
+    assert load_config(path) == TrainConfig()
 
 
 def test_resolved_values_make_the_same_config_again() -> None:
-    config = PPOConfig(seed=4, hidden=(32, 16), expected={"random": 2.0})
+    config = TrainConfig(seed=4, hidden=(32, 16), expected={"random": 2.0})
     assert config_from(config_values(config), "json") == config
 
 

@@ -70,11 +70,13 @@ class Compute:
 def start_compute(threads: int, device: str, precision: str, network: Network, rows: int) -> Compute:
     """``threads`` workers, or for 0 as many as a short probe with this network and ``rows`` per batch finds fastest.
 
-    precision: float32, bfloat16 or auto. Raises ValueError when the device is not there.
+    The network is moved to the device. precision: float32, bfloat16 or auto. Raises ValueError when the device is not
+    there.
     """
     if device != "cpu" and not torch.cuda.is_available():
         raise ValueError(f"device {device!r} is not there: this machine, or this build of torch, has no CUDA")
     precision = resolve_precision(precision, device)
+    network.to(device)
     if threads == 0:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         candidates = sorted({1, 2, cores // 2, cores} & set(range(1, cores + 1)))

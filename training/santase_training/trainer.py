@@ -60,10 +60,12 @@ class Trainer:
             check_network(config, read_meta(folder), folder)
             fill_network(self.network, read_tensors(folder / MODEL), folder)
         wanted = config.threads or threads or 0
-        self.network.to(config.device)
-        self.compute = start_compute(
-            wanted, config.device, precision or config.precision, self.network, config.minibatch
-        )
+        try:
+            self.compute = start_compute(
+                wanted, config.device, precision or config.precision, self.network, config.minibatch
+            )
+        except ValueError as error:
+            raise RunError(str(error)) from None
         self.update = 0
         self.step = 0
         self.seconds = 0.0
@@ -156,8 +158,9 @@ class Trainer:
         """Take over a checkpoint, as if the run had never stopped. Raises CheckpointError when it is not whole."""
         meta = read_meta(folder)
         fill_network(self.network, read_tensors(folder / MODEL), folder)
+        saved = read_tensors(folder / TRAINER)
         try:
-            self.take(read_tensors(folder / TRAINER))
+            self.take(saved)
         except (KeyError, RuntimeError, ValueError) as error:
             raise RunError(f"{folder} does not fit this run: {str(error).splitlines()[-1]}") from None
         self.update, self.step, self.seconds = meta["update"], meta["step"], meta["seconds"]
