@@ -88,12 +88,14 @@ class Duels:
         weights = np.asarray([1.0] * len(opponents) if shares is None else shares, np.float64)
         if not len(opponents) or weights.shape != (len(opponents),) or weights.min() < 0 or not weights.sum() > 0:
             raise ValueError(f"there must be a share of at least 0 for every opponent, not all 0, not {shares!r}")
-        first = 1 + max(self.opponents, default=-1)
-        loaded = [load_policy(opponent) for opponent in opponents]
-        bound = set(self.bound.tolist())
-        self.opponents = {number: policy for number, policy in self.opponents.items() if number in bound}
-        self.opponents |= dict(enumerate(loaded, first))
-        self.called, self.reach = np.arange(first, first + len(loaded)), weights.cumsum() / weights.sum()
+        numbers = []
+        for policy in map(load_policy, opponents):
+            known = [number for number, other in self.opponents.items() if other is policy]
+            numbers.append(known[0] if known else 1 + max(self.opponents, default=-1))
+            self.opponents[numbers[-1]] = policy
+        kept = {*self.bound.tolist(), *numbers}
+        self.opponents = {number: policy for number, policy in self.opponents.items() if number in kept}
+        self.called, self.reach = np.array(numbers), weights.cumsum() / weights.sum()
 
     def seed(self, rows: Array, seed: int) -> None:
         """Put the games ``rows`` [B] before their first episode under this seed."""

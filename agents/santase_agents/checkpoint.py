@@ -27,6 +27,8 @@ from santase_env.rules import mixture_of
 from .network import NETWORKS, Network, make_network
 
 FORMAT = 1
+PRETRAINED = "pretrained"
+"""Stands for the released network wherever a path of a checkpoint is asked for."""
 META, MODEL, TRAINER = "checkpoint.json", "model.safetensors", "trainer.safetensors"
 META_KEYS = ("rules", "canonical_suits", "network", "config", "update", "step")
 Tensors = Mapping[str, torch.Tensor]
@@ -64,8 +66,10 @@ def save_checkpoint(folder: Path, meta: Mapping[str, Any], model: Tensors, train
 
 
 def find_checkpoint(path: str | Path) -> Path:
-    """The checkpoint folder that a path means: itself, a file in it, or the newest of a run."""
+    """The checkpoint folder that a path means: itself, a file in it, the newest of a run, or the released network."""
     place = Path(path)
+    if str(path) == PRETRAINED and not place.exists():
+        place = Path(__file__).parent / PRETRAINED
     if place.name in (META, MODEL):
         place = place.parent
     if (place / META).is_file():

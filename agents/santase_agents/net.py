@@ -1,5 +1,7 @@
-"""net: a trained network as an agent, ``net:PATH`` for a checkpoint or for the newest one of a run."""
+"""net: a trained network as an agent, ``net:PATH`` for a checkpoint or for the newest one of a run; sb3 and pretrained
+are networks, too."""
 
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +11,7 @@ from santase_env.compiled import Array, jit
 from santase_env.observation import encode_batch, real_actions
 from santase_env.rng import mix
 
-from .checkpoint import digest_of, find_checkpoint, load_network
+from .checkpoint import PRETRAINED, digest_of, find_checkpoint, load_network
 from .network import Network, masked_log_softmax
 
 BLOCK = 512
@@ -87,3 +89,18 @@ def load_net(path: str, mode: Literal["best", "sample"] = "best") -> NetPolicy:
     meta_rules: Any = meta["rules"]
     suits, identity = meta["canonical_suits"], digest_of(folder)
     return NetPolicy(network, canonical_suits=suits, rules=meta_rules, identity=identity, mode=mode)
+
+
+def load_pretrained(mode: Literal["best", "sample"] = "best") -> NetPolicy:
+    """The agent ``pretrained``: the released network, see pretrained/README.md."""
+    return load_net(PRETRAINED, mode)
+
+
+def load_sb3(path: str, mode: Literal["best", "sample"] = "best") -> NetPolicy:
+    """The agent ``sb3:PATH``: a run of ``sb3_maskable_ppo``, or a model that was exported from Stable-Baselines3."""
+    if path.endswith(".zip") or Path(path).with_suffix(".zip").is_file():
+        raise ValueError(
+            f"{path} is saved in Stable-Baselines3's own form, which can run code when it is read; write it as a "
+            "checkpoint with santase_training.sb3_maskable_ppo.export_model first"
+        )
+    return load_net(path, mode)

@@ -29,7 +29,7 @@ from santase_env.rng import mix
 from santase_env.state import STATE
 from santase_env.view import VIEW, fill_sample, fill_view
 
-from .checkpoint import digest_of, find_checkpoint, load_network
+from .checkpoint import PRETRAINED, digest_of, find_checkpoint, load_network
 from .decide import check_decisions, forced_actions
 from .endgame import Solver, exact_action, is_known, new_solver, value_of
 from .net import in_fixed_blocks
@@ -117,17 +117,22 @@ class Scratch(NamedTuple):
 class SearchPolicy:
     """Tree search guided by a checkpoint's network, with a fixed number of iterations for each decision.
 
-    net: a checkpoint or a run. iterations: worlds and leaves per decision. exploration: weight of the network's
-    policy, in game points. exact: solve what is left once the talon is used up, and play it exactly. threads: how
-    many share the games (0: one for each core); it changes no action. ``rules`` names the rules the network was
-    trained under, ``identity`` stands for its contents. Raises ValueError for an impossible option.
+    net: a checkpoint or a run, or the released network. iterations: worlds and leaves per decision. exploration: weight
+    of the network's policy, in game points. exact: solve what is left once the talon is used up, and play it exactly.
+    threads: how many share the games (0: one for each core); it changes no action. ``rules`` names the rules that the
+    network was trained under, ``identity`` stands for its contents. Raises ValueError for an impossible option.
     """
 
     heavy = True
     batch = 1024
 
     def __init__(
-        self, net: str, iterations: int = 200, exploration: float = 2.0, exact: bool = True, threads: int = 0
+        self,
+        net: str = PRETRAINED,
+        iterations: int = 200,
+        exploration: float = 2.0,
+        exact: bool = True,
+        threads: int = 0,
     ) -> None:
         folder = find_checkpoint(net)  # once, as a run may get a newer one at any time
         self.network, meta = load_network(folder)

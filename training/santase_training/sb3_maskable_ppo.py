@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from santase_agents.checkpoint import save_checkpoint
 from santase_agents.net import NetPolicy
-from santase_agents.network import Network, SeparateNet
+from santase_agents.network import SeparateNet
 from santase_env.duel import DUEL
 from santase_env.policy import Policy
 from santase_env.rules import Rules
@@ -101,18 +101,18 @@ class SB3Trainer(Trainer):
 
     def remember(self) -> None:
         """Let past selves play the deals to come: the first one in its share of them, the newest in the rest."""
-        past = [*self.past(), frozen_copy(self.network)]
+        new = NetPolicy(frozen_copy(self.network), canonical_suits=self.config.canonical_suits, mode="sample")
+        past = [*self.past(), new]
         if len(past) > 1 + self.config.pool_size:
             del past[1]
         newest = len(past) - 1
         first = self.config.pool_first if newest else 1.0
-        players = [NetPolicy(each, canonical_suits=self.config.canonical_suits, mode="sample") for each in past]
-        self.env.set_opponents(players, [first, *[(1 - first) / max(newest, 1)] * newest])
+        self.env.set_opponents(past, [first, *[(1 - first) / max(newest, 1)] * newest])
 
-    def past(self) -> list[Network]:
+    def past(self) -> list[NetPolicy]:
         """The past selves that play the deals which begin from now on."""
         called = [self.env.duels.opponents[int(number)] for number in self.env.duels.called]
-        return [player.network for player in called if isinstance(player, NetPolicy)]
+        return [player for player in called if isinstance(player, NetPolicy)]
 
     def tensors(self) -> dict[str, Tensor]:
         duels = self.env.duels
