@@ -1,7 +1,9 @@
 """The observation vector: a named layout, and ``encode(view)`` that fills it.
 
 Every entry lies in [0, 1]. "Mine" is the viewer's, "theirs" the opponent's. Sets of cards are 24 zeros and
-ones in the order of card ids. The vector is a summary; the VIEW itself keeps the whole log.
+ones in the order of card ids. The vector is a summary, which forgets when things happened; with ``recall`` the public
+log and the order in which one's own cards came stand behind it, and a row tells all that the player ever saw in the
+deal, which the theory of such games calls an information state.
 
 With canonical suits the trump suit comes first and the others keep their order, in the observation, the mask
 and the actions alike, so that a learner need not learn the same thing four times.
@@ -13,9 +15,10 @@ import numpy as np
 
 from .actions import ANNOUNCE, EXCHANGE, NUM_ACTIONS
 from .cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, SUIT_BITS
-from .compiled import Array, Record, int64, jit
+from .compiled import Array, Record, int64, jit, lowest_bit
 from .engine import is_strict
 from .rules import DRAW, ILLEGAL, THREE
+from .state import LOG_PLAYER, LOG_SIZE, MAX_TRICKS
 from .view import unseen_cards
 
 
@@ -28,12 +31,13 @@ class Piece(NamedTuple):
     meaning: str
 
 
-def _layout(*pieces: tuple[str, int, str]) -> tuple[Piece, ...]:
-    starts = np.cumsum([0] + [size for _, size, _ in pieces])
+def _layout(first: int, *pieces: tuple[str, int, str]) -> tuple[Piece, ...]:
+    starts = np.cumsum([first] + [size for _, size, _ in pieces])
     return tuple(Piece(name, int(start), size, text) for (name, size, text), start in zip(pieces, starts, strict=False))
 
 
 LAYOUT = _layout(
+    0,
     ("hand", NUM_CARDS, "cards in my hand"),
     ("played_mine", NUM_CARDS, "cards that I played"),
     ("played_theirs", NUM_CARDS, "cards that the opponent played"),
@@ -69,6 +73,16 @@ OBSERVATION_SIZE = LAYOUT[-1].start + LAYOUT[-1].size
 LAYOUT_VERSION = 1
 """Rises with every change of LAYOUT; checkpoints name it and are refused under another."""
 
+RECALL_LAYOUT = _layout(
+    OBSERVATION_SIZE,
+    ("when_mine", NUM_ACTIONS, "actions that I took: place in the log from 1 on, per 32; else 0"),
+    ("when_theirs", NUM_ACTIONS, "actions that the opponent took, likewise"),
+    ("came", NUM_CARDS, "cards dealt to me or drawn by me: the order in which they came from 1 on, per 12; else 0"),
+)
+"""What ``recall`` adds."""
+RECALL_SIZE = sum(piece.size for piece in RECALL_LAYOUT)
+WHEN_MINE, WHEN_THEIRS, CAME = (piece.start for piece in RECALL_LAYOUT)
+
 _AT = {piece.name: piece.start for piece in LAYOUT}
 HAND, PLAYED_MINE, PLAYED_THEIRS, TAKEN_MINE = (_AT[n] for n in ("hand", "played_mine", "played_theirs", "taken_mine"))
 TABLE, KNOWN_THEIRS, UNSEEN = (_AT[name] for name in ("table", "known_theirs", "unseen"))
@@ -85,25 +99,38 @@ _PER = np.concatenate([[0], 1 / np.arange(1, 1001)]).astype(np.float32)
 _INT8_BITS = _BYTES.astype(np.int8)
 
 
-def encode(view: Record, canonical_suits: bool = False) -> np.ndarray[Any, np.dtype[np.float32]]:
+def observation_size(recall: bool = False) -> int:
+    """Numbers in a row, [D]."""
+    return OBSERVATION_SIZE + (RECALL_SIZE if recall else 0)
+
+
+def encode(view: Record, canonical_suits: bool = False, recall: bool = False) -> np.ndarray[Any, np.dtype[np.float32]]:
     """The observation [D] float32 of one VIEW."""
-    row = np.empty(OBSERVATION_SIZE, np.float32)
-    encode_into(view, canonical_suits, row)
+    row = np.empty(observation_size(recall), np.float32)
+    encode_row(view, canonical_suits, row)
     return row
 
 
 def encode_batch(
-    views: Array, masks: Array, canonical_suits: bool = False
+    views: Array, masks: Array, canonical_suits: bool = False, recall: bool = False
 ) -> tuple[np.ndarray[Any, np.dtype[np.float32]], np.ndarray[Any, np.dtype[np.int8]]]:
     """Observations [B, D] float32 and masks [B, 31] int8 of VIEWs [B] with real-suit masks [B, 31]."""
-    rows = np.empty((len(views), OBSERVATION_SIZE), np.float32)
+    rows = np.empty((len(views), observation_size(recall)), np.float32)
     encode_all(views, canonical_suits, rows)
     return rows, canonical_masks(views, masks) if canonical_suits else masks
 
 
 @jit
+def encode_row(view: Record, canonical: bool, row: Array) -> None:
+    """row: [D] float32; receives the observation, and recall behind it if the row is long enough."""
+    encode_into(view, canonical, row)
+    if len(row) > OBSERVATION_SIZE:
+        encode_recall(view, canonical, row)
+
+
+@jit
 def encode_into(view: Record, canonical: bool, row: Array) -> None:
-    """row: [D] float32; receives the observation."""
+    """row: float32; receives the observation without recall."""
     me = int64(view.seat)
     other = 1 - me
     trump = int64(view.trump)
@@ -148,10 +175,27 @@ def encode_into(view: Record, canonical: bool, row: Array) -> None:
 
 
 @jit
+def encode_recall(view: Record, canonical: bool, row: Array) -> None:
+    """Write what stands behind the observation."""
+    first = int64(view.trump) if canonical else 0
+    for i in range(WHEN_MINE, WHEN_MINE + RECALL_SIZE):
+        row[i] = 0
+    for i in range(view.log_length):
+        entry = int64(view.log[i])
+        action = int64(lowest_bit(canonical_actions(1 << (entry % LOG_PLAYER), first)))
+        start = WHEN_MINE if entry // LOG_PLAYER == view.seat else WHEN_THEIRS
+        row[start + action] = (i + 1) / LOG_SIZE
+    for i in range(MAX_TRICKS):
+        if view.cards[i] >= 0:
+            card = int64(lowest_bit(canonical_cards(1 << int64(view.cards[i]), first)))
+            row[CAME + card] = (i + 1) / MAX_TRICKS
+
+
+@jit
 def encode_all(views: Array, canonical: bool, rows: Array) -> None:
     """views: [B] VIEW; rows: [B, D] float32, receives the observations."""
     for i in range(len(views)):
-        encode_into(views[i], canonical, rows[i])
+        encode_row(views[i], canonical, rows[i])
 
 
 @jit

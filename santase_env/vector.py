@@ -15,7 +15,7 @@ from .actions import NUM_ACTIONS
 from .batch import new_games, opener_of
 from .compiled import Array, Record, int64, jit, lowest_bit
 from .hidden import HIDDEN_SIZE, encode_hidden
-from .observation import OBSERVATION_SIZE, canonical_actions, encode_into, real_action, write_mask
+from .observation import canonical_actions, encode_row, observation_size, real_action, write_mask
 from .rng import check_seed, mix, random_element
 from .rules import DEFAULT_RULES, Mixture, Rules, mixture_of
 from .state import STATE, FieldList
@@ -58,7 +58,7 @@ class SantaseVectorEnv:
     that trumps come first, in observation, mask and actions. skip_forced: play moves without a choice inside
     ``step``, so that every row is a decision (but the first row of a deal may be forced in mini decks). copy=False
     hands out the buffers, which the next step overwrites. first_game: number of the first game, so that several
-    environments can share the games of one seed.
+    environments can share the games of one seed. recall: put the public log behind the observation (RECALL_LAYOUT).
 
     Observations are a dict: "observation" [N, D] float32 in [0, 1], "action_mask" [N, 31] int8. Infos hold
     "player" [N] (seat to move), "final" (see FINAL), "deal_over" [N] bool and "steps" [N] (actions taken by
@@ -75,6 +75,7 @@ class SantaseVectorEnv:
         skip_forced: bool = False,
         copy: bool = True,
         first_game: int = 0,
+        recall: bool = False,
     ) -> None:
         if not isinstance(num_envs, int | np.integer) or num_envs < 1:
             raise ValueError(f"num_envs must be an integer of at least 1, not {num_envs!r}")
@@ -89,11 +90,11 @@ class SantaseVectorEnv:
         self.skip_forced = skip_forced
         self.copy = copy
         self.single_action_space = spaces.Discrete(NUM_ACTIONS)
-        self.single_observation_space = observation_space()
+        self.single_observation_space = observation_space(recall)
         self._states: Array | None = None
         self._steps = np.zeros(num_envs, STEP)
         self._view = np.zeros(1, VIEW)
-        self._observation = np.zeros((num_envs, OBSERVATION_SIZE), np.float32)
+        self._observation = np.zeros((num_envs, observation_size(recall)), np.float32)
         self._mask = np.zeros((num_envs, NUM_ACTIONS), np.int8)
         self._truncations = np.zeros(num_envs, np.bool_)
 
@@ -219,11 +220,11 @@ def check_episode(episode: str) -> str:
     return episode
 
 
-def observation_space() -> spaces.Dict:
+def observation_space(recall: bool = False) -> spaces.Dict:
     """Of one player: a flat observation and the mask of legal actions."""
     return spaces.Dict(
         {
-            "observation": spaces.Box(0.0, 1.0, (OBSERVATION_SIZE,), np.float32),
+            "observation": spaces.Box(0.0, 1.0, (observation_size(recall),), np.float32),
             "action_mask": spaces.Box(0, 1, (NUM_ACTIONS,), np.int8),
         }
     )
@@ -338,7 +339,7 @@ def show(state: Record, seat: int, canonical: bool, view: Record, observation: A
     """Write what ``seat`` sees, and return the set of its real legal actions, empty when it is not to move."""
     legal = engine.legal_bits(state) if seat == state.player else 0
     fill_view(state, seat, view)
-    encode_into(view, canonical, observation)
+    encode_row(view, canonical, observation)
     write_mask(canonical_actions(legal, state.trump) if canonical else legal, mask)
     return legal
 

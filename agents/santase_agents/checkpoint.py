@@ -21,7 +21,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from santase_env.observation import LAYOUT_VERSION, OBSERVATION_SIZE
+from santase_env.observation import LAYOUT_VERSION, OBSERVATION_SIZE, observation_size
 from santase_env.rules import mixture_of
 
 from .network import NETWORKS, Network, make_network
@@ -102,6 +102,8 @@ def read_meta(folder: Path) -> dict[str, Any]:
     if network.get("kind") not in NETWORKS:
         kinds = ", ".join(NETWORKS)
         raise CheckpointError(f"{folder / META}: network.kind must be one of {kinds}, not {network.get('kind')!r}")
+    if not isinstance(network.get("recall", False), bool):
+        raise CheckpointError(f"{folder / META}: network.recall must be true or false, not {network['recall']!r}")
     if not isinstance(config, dict):
         raise CheckpointError(f"{folder / META}: config must be an object, not {config!r}")
     try:
@@ -124,9 +126,15 @@ def load_network(path: str | Path) -> tuple[Network, dict[str, Any]]:
     """The network of a checkpoint (or the newest one of a run), and its checkpoint.json."""
     folder = find_checkpoint(path)
     meta = read_meta(folder)
-    network = make_network(meta["network"]["kind"], meta["network"]["hidden"])
+    network = network_of(meta)
     fill_network(network, read_tensors(folder / MODEL), folder)
     return network, meta
+
+
+def network_of(meta: Mapping[str, Any]) -> Network:
+    """A network of the shape that a checkpoint.json names, with random weights."""
+    shape = meta["network"]
+    return make_network(shape["kind"], shape["hidden"], observation_size(shape.get("recall", False)))
 
 
 def digest_of(path: str | Path) -> str:

@@ -47,7 +47,7 @@ class NetPolicy:
         """views [B], masks [B, 31], keys [B] -> actions [B]."""
         if not len(views):
             return np.empty(0, np.int64)
-        observations, mask = encode_batch(views, masks, self.canonical_suits)
+        observations, mask = encode_batch(views, masks, self.canonical_suits, self.network.recall)
         logits, _ = in_fixed_blocks(self.network, observations)
         scores = masked_log_softmax(logits, torch.from_numpy(mask).bool()).numpy()
         if self.mode == "sample":

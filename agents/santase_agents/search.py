@@ -23,7 +23,7 @@ import torch
 from santase_env import engine
 from santase_env.actions import NUM_ACTIONS
 from santase_env.compiled import Array, Record, bit_count, int64, jit, lowest_bit
-from santase_env.observation import OBSERVATION_SIZE, canonical_actions, encode_into, real_action, write_mask
+from santase_env.observation import canonical_actions, encode_row, real_action, write_mask
 from santase_env.policy import action_set
 from santase_env.rng import mix
 from santase_env.state import STATE
@@ -171,7 +171,7 @@ class SearchPolicy:
         return visits
 
     def _search(self, views: Array, masks: Array, keys: Array) -> Array:
-        games, leaves = new_games(masks, self.iterations), new_leaves(len(views))
+        games, leaves = new_games(masks, self.iterations), new_leaves(len(views), self.network.inputs)
         for iteration in range(self.iterations + 1):  # the first one only judges the root
 
             def down(block: slice, scratch: Scratch, iteration: int = iteration) -> None:
@@ -206,10 +206,10 @@ def new_games(masks: Array, iterations: int) -> Games:
     return Games(trees, priors, np.zeros((count, nodes), bool), np.zeros(count, STATE), allowed)
 
 
-def new_leaves(games: int) -> Leaves:
+def new_leaves(games: int, inputs: int) -> Leaves:
     """Leaves that say nothing yet."""
     return Leaves(
-        np.zeros((games, OBSERVATION_SIZE), np.float32),
+        np.zeros((games, inputs), np.float32),
         np.zeros((games, NUM_ACTIONS), np.int8),
         np.zeros(games, bool),
         np.zeros(games, bool),
@@ -264,7 +264,7 @@ def _descend_all(
             leaves.waiting[game] = True
             leaves.signs[game] = 1 - 2 * int64(state.player)
             fill_view(state, state.player, scratch.seen[0])
-            encode_into(scratch.seen[0], options.canonical, leaves.observations[game])
+            encode_row(scratch.seen[0], options.canonical, leaves.observations[game])
             legal = engine.legal_bits(state)
             shown = canonical_actions(legal, state.trump) if options.canonical else legal
             write_mask(shown, leaves.masks[game])

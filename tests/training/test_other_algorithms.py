@@ -83,5 +83,5 @@ def test_a_run_begins_with_the_weights_of_another(tiny: TrainConfig, tmp_path: P
     first.save()
     second = PPOTrainer(replace(tiny, init=str(tmp_path / "first"), seed=5), tmp_path / "second")
     assert all(map(torch.equal, weights(first), weights(second)))
-    with pytest.raises(RunError, match=r"has network, hidden and canonical_suits .* but this run wants"):
+    with pytest.raises(RunError, match=r"has network, hidden, recall and canonical_suits .* but this run wants"):
         PPOTrainer(replace(tiny, init=str(tmp_path / "first"), hidden=(64,)), tmp_path / "third")

@@ -86,5 +86,5 @@ def test_a_zip_of_the_library_is_refused_with_the_way_out(tmp_path: Path) -> Non
 def test_settings_that_the_library_does_not_have_are_refused(
     settings: TrainConfig, tmp_path: Path, changes: dict[str, str]
 ) -> None:
-    with pytest.raises(ConfigError, match="network separate, critic own and magnet none"):
+    with pytest.raises(ConfigError, match="network separate, critic own, magnet none"):
         SB3Trainer(replace(settings, **changes), tmp_path)

@@ -121,10 +121,12 @@ class TrainConfig:
     teacher: str = "ismcts:iterations=200,threads=1"
     """Distillation: the search agent to learn from."""
 
-    network: Literal["mlp", "separate", "residual"] = "mlp"
+    network: Literal["mlp", "separate", "residual", "cards"] = "mlp"
     """Kind of network, see santase_agents/network.py."""
     hidden: tuple[int, ...] = (256, 256)
     """Its sizes; for an mlp the widths of the ReLU layers that policy and value share."""
+    recall: bool = False
+    """Let it read the public log, and in which order its cards came: perfect recall."""
     canonical_suits: bool = True
     """Rename suits so that trumps come first: nothing has to be learned four times."""
 

@@ -15,7 +15,6 @@ from torch import Tensor
 from santase_agents.network import Network, make_network
 from santase_env.compiled import Array
 from santase_env.hidden import HIDDEN_SIZE
-from santase_env.observation import OBSERVATION_SIZE
 
 from .config import TrainConfig
 from .losses import TERMS, Decisions, Weights, policy_gradient_losses, torch_losses, weigh
@@ -56,7 +55,7 @@ class PPOTrainer(Trainer):
     def more_networks(self) -> None:
         self.critic: Network | None = None
         if self.config.critic == "full":
-            self.critic = make_network("mlp", self.config.hidden, OBSERVATION_SIZE + HIDDEN_SIZE)
+            self.critic = make_network("mlp", self.config.hidden, self.network.inputs + HIDDEN_SIZE)
             self.critic.to(self.config.device)
 
     def improve(self, random: np.random.Generator) -> tuple[int, Numbers]:
@@ -95,7 +94,7 @@ class PPOTrainer(Trainer):
             log_probability=rollout.log_probability.reshape(-1),
             gain=((gains - gains[rows].mean()) / (gains[rows].std() + 1e-8)).astype(np.float32),
             target=gains + value[:-1].reshape(-1),
-            magnet=self.magnet.log_probabilities(seen[:, :OBSERVATION_SIZE], mask, compute),
+            magnet=self.magnet.log_probabilities(seen[:, : self.network.inputs], mask, compute),
         )
         return Batch(rows, seen, decisions, gains)
 
@@ -134,7 +133,7 @@ class PPOTrainer(Trainer):
         inputs = seen.index_select(0, places)
         terms = np.zeros(len(TERMS) + 1)
         with self.compute.autocast():
-            logits, value = self.network(inputs[:, :OBSERVATION_SIZE])
+            logits, value = self.network(inputs[:, : self.network.inputs])
             judged = value[:0] if self.critic is None else self.critic(inputs)[1]
         if self.compiled_losses:
             slope, value_slope = torch.empty_like(logits), torch.empty_like(value)

@@ -38,8 +38,8 @@ class SB3Trainer(Trainer):
     def __init__(
         self, config: TrainConfig, run: Path, threads: int | None = None, precision: str | None = None
     ) -> None:
-        if config.network != "separate" or config.critic != "own" or config.magnet != "none":
-            raise ConfigError("algorithm sb3 has network separate, critic own and magnet none, as MaskablePPO has")
+        if config.network != "separate" or config.critic != "own" or config.magnet != "none" or config.recall:
+            raise ConfigError("algorithm sb3 wants network separate, critic own, magnet none and no recall")
         super().__init__(config, run, threads, "float32")
         torch.set_num_threads(self.compute.threads)
         self.env = SantaseSB3VecEnv(

@@ -14,7 +14,7 @@ from santase_agents.network import Network
 from santase_env.actions import NUM_ACTIONS
 from santase_env.compiled import Array
 from santase_env.hidden import HIDDEN_SIZE
-from santase_env.observation import OBSERVATION_SIZE
+from santase_env.observation import observation_size
 from santase_env.state import STATE
 from santase_env.vector import SantaseVectorEnv
 
@@ -31,8 +31,9 @@ rollout; writes actions [B], and log-probabilities if they matter, into the roll
 class Rollout:
     """Decisions of one update: T steps in each of N games, and what became of them."""
 
-    def __init__(self, steps: int, games: int, width: int, compute: Compute) -> None:
-        self.seen = torch.zeros(steps + 1, games, width, dtype=compute.dtype, device=compute.device)
+    def __init__(self, steps: int, games: int, size: int, hidden: int, compute: Compute) -> None:
+        self.size = size
+        self.seen = torch.zeros(steps + 1, games, size + hidden, dtype=compute.dtype, device=compute.device)
         """Observations, with what is hidden behind them if a critic wants it; the last row is where the games stand
         after the last decision, here and in value and sign."""
         self.mask = np.zeros((steps, games, NUM_ACTIONS), np.int8)
@@ -48,7 +49,7 @@ class Rollout:
     @property
     def observation(self) -> Tensor:
         """[T + 1, N, D]."""
-        return self.seen[:, :, :OBSERVATION_SIZE]
+        return self.seen[:, :, : self.size]
 
 
 class SelfPlay:
@@ -68,13 +69,14 @@ class SelfPlay:
                 skip_forced=True,
                 copy=False,
                 first_game=rows.start,
+                recall=config.recall,
             )
             for rows in self.shares
         ]
         self.current = [env.reset(seed=config.seed) for env in self.envs]
         self.logits = [np.zeros(0, np.float32)] * compute.threads
-        width = OBSERVATION_SIZE + (HIDDEN_SIZE if hidden else 0)
-        self.rollout = Rollout(config.rollout, config.num_envs, width, compute)
+        size = observation_size(config.recall)
+        self.rollout = Rollout(config.rollout, config.num_envs, size, HIDDEN_SIZE if hidden else 0, compute)
 
     def play(self, network: Network, random: np.random.Generator, choose: Choose | None = None) -> Rollout:
         """``rollout`` decisions in every game, drawn from the network's policy if ``choose`` does not say otherwise.
@@ -119,7 +121,7 @@ class SelfPlay:
         observations, info = self.current[worker]
         rollout.observation[t, games] = torch.from_numpy(observations["observation"])
         if self.hidden:
-            rollout.seen[t, games, OBSERVATION_SIZE:] = torch.from_numpy(self.envs[worker].hidden())
+            rollout.seen[t, games, rollout.size :] = torch.from_numpy(self.envs[worker].hidden())
         rollout.sign[t, games] = 1.0 - 2.0 * info["player"]
         with self.compute.autocast():
             logits, value = network(rollout.observation[t, games])

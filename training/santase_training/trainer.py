@@ -24,6 +24,7 @@ from santase_agents.checkpoint import (
 from santase_agents.net import NetPolicy
 from santase_agents.network import Network, make_network
 from santase_env.compiled import Array
+from santase_env.observation import observation_size
 from santase_env.policy import load_policy
 from santase_env.rules import mixture_of
 
@@ -53,7 +54,7 @@ class Trainer:
         self.run = run
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            self.network: Network = make_network(config.network, config.hidden)
+            self.network: Network = make_network(config.network, config.hidden, observation_size(config.recall))
             self.more_networks()
         if config.init:
             folder = find_checkpoint(config.init)
@@ -168,10 +169,11 @@ class Trainer:
 
 def check_network(config: TrainConfig, meta: Mapping[str, Any], folder: Path) -> None:
     """Raises RunError when a checkpoint's network is another one than the config wants."""
-    wanted = (config.network, list(config.hidden), config.canonical_suits)
-    there = (meta["network"]["kind"], meta["network"]["hidden"], meta["canonical_suits"])
+    network = meta["network"]
+    wanted = (config.network, list(config.hidden), config.recall, config.canonical_suits)
+    there = (network["kind"], network["hidden"], network.get("recall", False), meta["canonical_suits"])
     if wanted != there:
-        raise RunError(f"{folder} has network, hidden and canonical_suits {there}, but this run wants {wanted}")
+        raise RunError(f"{folder} has network, hidden, recall and canonical_suits {there}, but this run wants {wanted}")
 
 
 class Adam:
