@@ -11,6 +11,7 @@ from santase_env.cards import CARD_IDS, CARD_TEXTS, RANKS, SUITS
 from santase_env.observation import (
     LAYOUT,
     OBSERVATION_SIZE,
+    RECALL_LAYOUT,
     canonical_actions,
     canonical_masks,
     encode_batch,
@@ -313,3 +314,30 @@ def test_rules_of_the_deal_reach_the_observation() -> None:
     assert rows["online"] == (1, 0, 0, 0, 1, 0, 0, 0, 0)
     assert rows["classic"] == (0, 0, 1, 0, 0, 1, 0, 1, 1)
     assert rows["online,false_claim=illegal"] == (1, 0, 0, 0, 1, 0, 1, 0, 0)
+
+
+@pytest.mark.parametrize("canonical", [False, True])
+def test_recall_tells_the_log_and_the_order_of_ones_own_cards(canonical: bool) -> None:
+    rng = np.random.default_rng(3)
+    for seed in range(30):
+        game = Game("online", seed=seed)
+        for _ in range(int(rng.integers(25))):
+            if not game.over:
+                game.apply(random_action(game, rng))
+        for seat in range(2):
+            view = game.view(seat)
+            row = encode(view, canonical, recall=True)
+            assert ((row >= 0) & (row <= 1)).all()
+            told = {piece.name: row[piece.start : piece.start + piece.size] for piece in RECALL_LAYOUT}
+            log: dict[int, tuple[int, int]] = {}
+            for mine, name in enumerate(("when_theirs", "when_mine")):
+                for action in np.flatnonzero(told[name]):
+                    real = real_action(int(action), int(view.trump)) if canonical else int(action)
+                    log[round(float(told[name][action]) * 32) - 1] = (real, mine)
+            entries = [int(entry) for entry in view.log[: view.log_length]]
+            assert [log[place] for place in sorted(log)] == [
+                (entry % 32, int(entry // 32 == seat)) for entry in entries
+            ]
+            order = sorted(np.flatnonzero(told["came"]), key=lambda card: float(told["came"][card]))
+            cards = [real_action(int(card), int(view.trump)) if canonical else int(card) for card in order]
+            assert cards == [int(card) for card in view.cards if card >= 0]

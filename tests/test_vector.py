@@ -246,3 +246,62 @@ def test_wrong_options_are_named() -> None:
         SantaseVectorEnv(1, episode="game")
     with pytest.raises(ValueError, match="call reset"):
         SantaseVectorEnv(1).step([0])
+
+
+RULES_MIXED = "classic | online,false_claim=illegal | paper"
+
+
+def play_together(envs: list[SantaseVectorEnv], steps: int) -> list[bytes]:
+    """What environments that share the games of one seed show and do, put together."""
+    told: list[bytes] = []
+    observations = [env.reset(seed=4)[0] for env in envs]
+    for _ in range(steps):
+        for key in ("observation", "action_mask"):
+            told.append(np.concatenate([seen[key] for seen in observations]).tobytes())
+        told.append(np.concatenate([env.states for env in envs]).tobytes())
+        results = [env.step(seen["action_mask"].argmax(axis=1)) for env, seen in zip(envs, observations, strict=True)]
+        observations = [result[0] for result in results]
+        told.append(np.concatenate([result[1] for result in results]).tobytes())
+    return told
+
+
+@pytest.mark.parametrize("rules", ["classic", RULES_MIXED])
+def test_environments_that_share_the_games_of_a_seed_play_what_one_does(rules: str) -> None:
+    whole = play_together([SantaseVectorEnv(11, rules)], 60)
+    parts = play_together([SantaseVectorEnv(4, rules), SantaseVectorEnv(7, rules, first_game=4)], 60)
+    assert parts == whole
+
+
+def test_in_a_mixture_every_game_keeps_its_rules() -> None:
+    env = SantaseVectorEnv(7, RULES_MIXED)
+    assert [str(rules) for rules in env.mixture] == RULES_MIXED.split(" | ")
+    assert env.rules == env.mixture[0]
+    observations, _ = env.reset(seed=1)
+    for _ in range(300):
+        observations, *_ = env.step(observations["action_mask"].argmax(axis=1))
+    assert (env.states["deal"] > 0).all()
+    for game in range(7):
+        assert Rules.from_packed(env.states[game]) == env.mixture[game % 3]
+    saved = env.states.copy()
+    env.load_states(saved)
+    with pytest.raises(ValueError, match=r"under rules classic \| online,false_claim=illegal \| paper"):
+        env.load_states(saved[::-1].copy())
+
+
+@pytest.mark.parametrize("first_game", [-1, 1.5])
+def test_an_impossible_first_game_is_refused(first_game: Any) -> None:
+    with pytest.raises(ValueError, match="first_game must be an integer of at least 0"):
+        SantaseVectorEnv(2, first_game=first_game)
+
+
+def test_recall_stands_behind_the_observation() -> None:
+    plain, long = (SantaseVectorEnv(5, "classic", canonical_suits=True, recall=recall) for recall in (False, True))
+    seen, more = plain.reset(seed=2)[0], long.reset(seed=2)[0]
+    for _ in range(40):
+        size = seen["observation"].shape[1]
+        assert more["observation"].shape == (5, *(long.single_observation_space["observation"].shape or ()))
+        assert (more["observation"][:, :size] == seen["observation"]).all()
+        for row, view in enumerate(long.views()):
+            assert (more["observation"][row] == encode(view, canonical_suits=True, recall=True)).all()
+        actions = seen["action_mask"].argmax(axis=1)
+        seen, more = plain.step(actions)[0], long.step(actions)[0]

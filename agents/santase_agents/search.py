@@ -150,7 +150,8 @@ class SearchPolicy:
         """views [B], masks [B, 31], keys [B] -> actions [B]. Raises ValueError as ``check_decisions`` does."""
         views, masks, keys = check_decisions(views, masks, keys)
         actions, rows = forced_actions(masks)
-        actions[rows] = self.visits(views[rows], masks[rows], keys[rows]).argmax(axis=1)
+        if len(rows):
+            actions[rows] = self.visits(views[rows], masks[rows], keys[rows]).argmax(axis=1)
         return actions
 
     def visits(self, views: Array, masks: Array, keys: Array) -> Array:

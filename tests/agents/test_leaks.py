@@ -16,7 +16,7 @@ from santase_env.rng import mix
 from santase_env.state import STATE
 from santase_env.view import fill_sample
 
-NEEDS_MORE = ("net", "search", "exec")  # a file, and a program; their own tests have these checks
+NEEDS_MORE = ("net", "search", "sb3", "exec")  # a file, and a program; their own tests have these checks
 BUDGETS = {"pimc": "pimc:worlds=2,infer=0.5", "ismcts": "ismcts:iterations=12,infer=0.5"}
 AGENTS = [BUDGETS.get(name, name) for name in policy_names() if name not in NEEDS_MORE] + ["random:claims=any"]
 RULES = [
@@ -81,8 +81,8 @@ def test_views_masks_and_observations_do_not_depend_on_what_is_hidden(worlds: tu
     assert views.tobytes() == other_views.tobytes()
     np.testing.assert_array_equal(masks, other_masks)
     for canonical_suits in (False, True):
-        seen = encode_batch(views, masks, canonical_suits)
-        other_seen = encode_batch(other_views, other_masks, canonical_suits)
+        seen = encode_batch(views, masks, canonical_suits, recall=True)
+        other_seen = encode_batch(other_views, other_masks, canonical_suits, recall=True)
         for mine, theirs in zip(seen, other_seen, strict=True):
             np.testing.assert_array_equal(mine, theirs)
 

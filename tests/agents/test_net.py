@@ -9,10 +9,12 @@ import torch
 
 from santase_agents.checkpoint import CheckpointError, digest_of, find_checkpoint, load_network, save_checkpoint
 from santase_agents.net import NetPolicy, in_fixed_blocks
-from santase_agents.network import PolicyValueNet, masked_log_softmax, sample_actions
+from santase_agents.network import PolicyValueNet, make_network, masked_log_softmax
 from santase_env import SantaseVectorEnv, load_policy, sample_state, view_of
 from santase_env.compiled import Array
+from santase_env.observation import encode_batch, observation_size
 from santase_env.policy import random_action
+from santase_training.evaluate import evaluate
 
 META = {
     "rules": "classic",
@@ -93,7 +95,6 @@ def test_masked_actions_have_no_probability_and_no_nan() -> None:
     scores = masked_log_softmax(logits.clamp(-1e4, 1e4), mask)
     assert scores[:, 3].tolist() == [0.0] * 4
     assert (-(scores.exp() * scores).sum(dim=1)).tolist() == [0.0] * 4
-    assert sample_actions(scores.exp(), torch.tensor([0.0, 0.3, 0.999, 1.0])).tolist() == [3] * 4
 
 
 def test_an_empty_mask_is_refused_with_a_sentence() -> None:
@@ -191,3 +192,61 @@ def test_no_pickle_is_ever_read(tmp_path: Path) -> None:
             text = file.read_text()
             assert "torch.load" not in text, file
             assert "import pickle" not in text, file
+
+
+@pytest.mark.parametrize("recall", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "hidden"), [("mlp", (16,)), ("separate", (8, 8)), ("residual", (16, 24)), ("cards", (32, 16))]
+)
+def test_every_kind_of_network_is_saved_loaded_and_plays(
+    tmp_path: Path, kind: str, hidden: tuple[int, ...], recall: bool
+) -> None:
+    torch.manual_seed(1)
+    network = make_network(kind, hidden, observation_size(recall))
+    save_checkpoint(tmp_path / "c", {**META, "network": network.describe()}, network.state_dict())
+    policy = load_policy(f"net:{tmp_path / 'c'}")
+    assert isinstance(policy, NetPolicy)
+    assert policy.network.describe() == network.describe()
+    _, views, masks, keys = positions(60)
+    actions = policy.act(views, masks, keys)
+    assert masks[np.arange(60), actions].all()
+    rows, _ = encode_batch(views, masks, True, recall)
+    logits, value = network(torch.from_numpy(rows))
+    assert logits.shape == (60, 31)
+    assert value.shape == (60,)
+    assert logits.abs().max() < 0.2, "play begins nearly uniform"
+    logits.sum().backward(retain_graph=True)
+    value.sum().backward()
+    assert all(p.grad is not None for p in network.parameters()), "every weight is used"
+
+
+def test_the_attention_network_reads_every_entry() -> None:
+    for recall in (False, True):
+        network = make_network("cards", (32, 16), observation_size(recall))
+        rows = torch.rand(4, network.inputs, requires_grad=True)
+        logits, value = network(rows)
+        (slope,) = torch.autograd.grad((logits.square().sum() + value.square().sum()), rows)
+        assert (slope.abs().sum(dim=0) > 0).all()
+
+
+def test_an_unknown_network_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="network must be one of mlp, separate, residual, cards, not 'lstm'"):
+        make_network("lstm", (8,))
+    with pytest.raises(ValueError, match="must be a multiple of 16"):
+        make_network("cards", (20, 8))
+    network = checkpoint(tmp_path / "c")
+    save_checkpoint(tmp_path / "d", {**META, "network": {"kind": "lstm", "hidden": [8]}}, network.state_dict())
+    with pytest.raises(ValueError, match=r"network\.kind must be one of"):
+        load_policy(f"net:{tmp_path / 'd'}")
+
+
+def test_the_released_network_plays_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    policy = load_policy("pretrained")
+    assert isinstance(policy, NetPolicy)
+    assert isinstance(load_policy("net:pretrained"), NetPolicy)
+    result = evaluate("pretrained", "greedy", 400, "classic")
+    assert result.ci95[0] > 0
+    (tmp_path / "pretrained").mkdir()
+    with pytest.raises(ValueError, match="there is no checkpoint at pretrained"):
+        load_policy("net:pretrained")
