@@ -149,7 +149,7 @@ def test_missing_broken_and_foreign_checkpoints_give_a_sentence(tmp_path: Path) 
     checkpoint(tmp_path / "other")
     path = tmp_path / "other" / "checkpoint.json"
     meta = json.loads(path.read_text())
-    path.write_text(json.dumps({**meta, "network": {"hidden": [8]}}))
+    path.write_text(json.dumps({**meta, "network": {"kind": "mlp", "hidden": [8]}}))
     with pytest.raises(CheckpointError, match="do not fit"):
         load_network(tmp_path / "other")
     path.write_text(json.dumps({**meta, "layout": {"version": 0, "size": 188}}))

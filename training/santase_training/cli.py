@@ -1,4 +1,4 @@
-"""The command ``santase``: train, evaluate, ladder, plot, replay.
+"""The command ``santase``: train, evaluate, ladder, compare, sweep, card, plot, replay.
 
 Every command loads only what it needs. What a person did wrong is one sentence on stderr and exit code 2; a
 traceback is a fault of ours.
@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -20,8 +21,20 @@ if TYPE_CHECKING:
     from .ladder import Pairing
     from .results import ResultsFile
 
-EXTRAS = {"train": ("torch", "tensorboard", "tyro", "rich", "matplotlib", "safetensors", "scipy", "yaml")}
+EXTRAS = {
+    "train": ("torch", "tensorboard", "tyro", "rich", "matplotlib", "safetensors", "scipy", "yaml"),
+    "sb3": ("stable_baselines3", "sb3_contrib"),
+    "sweep": ("optuna",),
+}
 """Modules that only an extra of the package installs."""
+
+APART = {
+    "train": "train an agent by self-play",
+    "compare": "train several ways on equal steps and equal minutes",
+    "sweep": "search for good settings",
+    "card": "put a trained network where others can use it, with its evaluation",
+}
+"""Commands with a module of their own, which reads their arguments."""
 
 WRONG_INPUT = 2
 INTERRUPTED = 130
@@ -63,10 +76,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    if arguments[:1] == ["train"]:
-        from .train import main as train
-
-        return train(arguments[1:])
+    if arguments[:1] and arguments[0] in APART:
+        command: Callable[[Sequence[str]], int] = import_module(f".{arguments[0]}", __package__).main
+        return command(arguments[1:])
     options = _parser().parse_args(arguments)
     if options.version:
         from santase_env import __version__
@@ -74,7 +86,9 @@ def _run(arguments: list[str]) -> int:
         print(f"santase {__version__}")
         return 0
     if options.command is None:
-        raise UsageError("give a command: train, evaluate, ladder, plot or replay (santase --help)")
+        raise UsageError(
+            "give a command: train, evaluate, ladder, compare, sweep, card, plot or replay (santase --help)"
+        )
     run: Callable[[argparse.Namespace], int] = options.run
     return run(options)
 
@@ -88,8 +102,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="santase", description="Santase (Sixty-six) for reinforcement-learning research.")
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    train = commands.add_parser("train", help="train an agent by self-play")
-    train.set_defaults(run=lambda _: _run(["train"]))
+    for name, text in APART.items():
+        commands.add_parser(name, help=text).set_defaults(run=lambda _, name=name: _run([name]))
 
     evaluate = commands.add_parser(
         "evaluate",
