@@ -6,6 +6,7 @@ uniformly random legal action.
 """
 
 import argparse
+import contextlib
 import os
 import platform
 import shutil
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -32,12 +34,14 @@ from santase_env.batch import apply_all, deal_all, new_games, views_to_move
 from santase_env.compiled import Array
 from santase_env.observation import OBSERVATION_SIZE
 from santase_env.policy import random_action
-from santase_training.config import PPOConfig
-from santase_training.ppo import Trainer
+from santase_training.config import TrainConfig
+from santase_training.loop import make_trainer
+from santase_training.run import RunError
 
 RULES = ("online,false_claim=illegal", "classic", "paper")
 ROUNDS = 5
 CEILING = "C, observation"
+MASKABLE = "MaskablePPO of Stable-Baselines3"
 
 
 @dataclass
@@ -119,17 +123,35 @@ def aec(rules: str, name: str) -> Benchmark:
     return Benchmark(f"AEC {name}()", rules, measure)
 
 
-def training(rules: str, folder: str) -> Benchmark:
-    """PPO with a 2x256 network and two epochs, evaluations apart."""
-    trainer = Trainer(PPOConfig(rules=rules, pool_every=1), Path(folder))
+def training(rules: str, folder: str, **settings: Any) -> Benchmark:
+    """Training with 256-256 networks and two epochs, on as many threads as are fastest, evaluations apart."""
+    trainer = make_trainer(TrainConfig(rules=rules, minibatch=1024, **settings), Path(folder))
 
     def measure() -> tuple[int, int, float]:
-        steps, deals, seconds = trainer.step, int(trainer.env.states["deal"].sum()), trainer.seconds
-        for _ in range(3):
+        steps, seconds = trainer.step, trainer.seconds
+        while trainer.seconds - seconds < 2:
             trainer.train_update()
-        return trainer.step - steps, int(trainer.env.states["deal"].sum()) - deals, trainer.seconds - seconds
+        return trainer.step - steps, 0, trainer.seconds - seconds
 
-    return Benchmark(f"PPO, 2x256, 2 epochs, {trainer.workers.threads} thread(s), {trainer.precision}", rules, measure)
+    name = MASKABLE if trainer.algorithm == "sb3" else "PPO"
+    shown = ", ".join(f"{key} {value}" for key, value in settings.items() if key in ("critic", "pool_share"))
+    name += f" ({shown})" if shown else ""
+    return Benchmark(
+        f"{name}, 2x256, 2 epochs, {trainer.compute.threads} thread(s), {trainer.compute.precision}", rules, measure
+    )
+
+
+def trainings(rules: str, folder: str) -> list[Benchmark]:
+    """Our PPO in some forms, and MaskablePPO on the same games; its policy and value are networks apart."""
+    found = [
+        training(rules, folder, pool_share=0.0),
+        training(rules, folder, pool_share=0.2),
+        training(rules, folder, pool_share=0.0, critic="full"),
+        training(rules, folder, pool_share=0.0, network="separate"),
+    ]
+    with contextlib.suppress(RunError):
+        found.append(training(rules, folder, algorithm="sb3", network="separate"))
+    return found
 
 
 def opening_positions(rules: str, games: int) -> tuple[Array, Array]:
@@ -214,7 +236,7 @@ def main() -> None:
         benchmarks += [vector_env(rules, options.games) for rules in RULES]
         benchmarks += [aec(RULES[0], "raw_env"), aec(RULES[0], "env")]
         if not options.skip_training:
-            benchmarks.append(training(RULES[0], folder))
+            benchmarks += trainings(RULES[0], folder)
         search = searches(RULES[1], folder)
         for benchmark in benchmarks + search:
             benchmark.measure()
@@ -233,7 +255,7 @@ def show(benchmarks: list[Benchmark]) -> None:
     limit = next((benchmark.speeds for benchmark in benchmarks if benchmark.name == CEILING), None)
     for one in benchmarks:
         ratio = ""
-        if limit and not one.name.startswith(("C,", "PPO")):
+        if limit and not one.name.startswith(("C,", "PPO", MASKABLE)):
             ratio = f"{statistics.median(a / b for a, b in zip(one.speeds, limit, strict=True)):.3f}"
         table.add_row(
             one.name,
@@ -244,6 +266,11 @@ def show(benchmarks: list[Benchmark]) -> None:
             ratio,
         )
     Console(width=160).print(table)
+    slow = next((benchmark.speeds for benchmark in benchmarks if benchmark.name.startswith(MASKABLE)), None)
+    for one in benchmarks if slow else ():
+        if one.name.startswith("PPO"):
+            ratio = statistics.median(a / b for a, b in zip(one.speeds, slow or (), strict=True))
+            print(f"{one.name}: {ratio:.1f} times {MASKABLE}")
 
 
 def show_searches(benchmarks: list[Benchmark]) -> None:

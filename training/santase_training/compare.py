@@ -86,7 +86,7 @@ def compare(comparison: Comparison, out: Path, jobs: int) -> None:
 def steps_in(comparison: Comparison, out: Path, name: str, config: TrainConfig) -> int:
     """Steps that an entry takes in the minutes of the comparison, by the speed of its first round."""
     seconds = [_seconds(read_run(folder_of(out, STEPS, name, seed))) for seed in comparison.seeds]
-    return int(round(config.total_steps * 60 * comparison.minutes / float(np.mean(seconds)), -4))
+    return max(1, int(config.total_steps * 60 * comparison.minutes / float(np.mean(seconds))))
 
 
 def folder_of(out: Path, round_: str, name: str, seed: int) -> Path:
