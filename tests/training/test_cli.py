@@ -328,7 +328,7 @@ def test_version_and_help(run: Any) -> None:
 
 
 def test_a_command_must_be_given(refused: Any) -> None:
-    assert refused().startswith("give a command: train, evaluate, ladder, plot or replay")
+    assert refused().startswith("give a command: train, evaluate, ladder, compare, sweep, card, plot or replay")
     assert "invalid choice: 'play'" in refused("play")
 
 
@@ -351,7 +351,7 @@ def test_a_missing_extra_is_named(refused: Any, monkeypatch: pytest.MonkeyPatch)
 def test_the_extras_are_those_of_the_package() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     for extra, modules in EXTRAS.items():
-        packages = {text.split(">")[0].replace("pyyaml", "yaml") for text in extras[extra]}
+        packages = {text.split(">")[0].replace("pyyaml", "yaml").replace("-", "_") for text in extras[extra]}
         assert set(modules) == packages
 
 

@@ -35,7 +35,7 @@ def test_a_comparison_leaves_figure_table_and_numbers(tmp_path: Path, capsys: py
     file = write(
         tmp_path / "compare.yaml",
         {
-            "seeds": [1, 2],
+            "seeds": [2],
             "minutes": 0.005,
             "base": {**BASE, "opponents": ["random"]},
             "entries": {"PPO": None, "deep Monte-Carlo": {"algorithm": "dmc"}},
@@ -48,13 +48,13 @@ def test_a_comparison_leaves_figure_table_and_numbers(tmp_path: Path, capsys: py
         assert (tmp_path / "out" / name).stat().st_size > 0
     kept = json.loads((tmp_path / "out" / "compare.json").read_text())
     final = kept["PPO"]["equal steps"]["random"]
-    assert final["seeds"] == 2
+    assert final["seeds"] == 1
     assert final["low"] <= final["mean"] <= final["high"]
     run = read_run(tmp_path / "out" / "equal-steps" / "PPO" / "seed-2")
     assert run.config["seed"] == 2
     assert run.config["threads"] == 1
     logs = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("*/*/*/log.jsonl")}
-    assert len(logs) == 8
+    assert len(logs) == 4
     assert main(command) == 0
     assert logs == {path: path.stat().st_mtime_ns for path in logs}, "nothing is trained twice"
 
@@ -66,7 +66,7 @@ def test_a_sweep_keeps_its_trials_and_writes_the_best(tmp_path: Path, capsys: py
     out = tmp_path / "out"
     assert main(["sweep", file, "--out", str(out), "--trials", "2"]) == 0
     assert main(["sweep", file, "--out", str(out), "--trials", "3"]) == 0
-    assert "Weighted game points per deal against random, greedy" in capsys.readouterr().out
+    assert "Weighted game points per deal against" in capsys.readouterr().out
     assert sorted(path.name for path in out.glob("trial-*")) == ["trial-000", "trial-001", "trial-002"]
     best = load_config(out / "best.yaml")
     assert best.hidden in ((8,), (4, 4))

@@ -8,7 +8,8 @@ from santase_training.config import ConfigError, TrainConfig, config_from, confi
 
 
 def test_the_shipped_configs_load() -> None:
-    for path in (Path(__file__).parents[2] / "configs").glob("*.yaml"):
+    folder = Path(__file__).parents[2] / "configs"
+    for path in set(folder.glob("*.yaml")) - {folder / "compare.yaml", folder / "sweep.yaml"}:  # of several configs
         assert isinstance(load_config(path), TrainConfig)
 
 
