@@ -8,11 +8,13 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from . import aec, duel
 from .actions import ACTION_TEXTS, ANNOUNCE, CLAIM, CLOSE, EXCHANGE
 from .cards import CARD_TEXTS, NUM_RANKS, RANKS, SUITS, VALUES
-from .observation import LAYOUT, LAYOUT_VERSION, OBSERVATION_SIZE
+from .hidden import HIDDEN_LAYOUT, HIDDEN_SIZE
+from .observation import LAYOUT, LAYOUT_VERSION, OBSERVATION_SIZE, RECALL_LAYOUT, RECALL_SIZE
 from .rules import PRESETS, Rules
 from .state import REASONS
 from .vector import FINAL, STEP
@@ -97,14 +99,26 @@ def _actions() -> list[str]:
 
 
 def _observation() -> list[str]:
-    rows = [(_span(piece.start, piece.size), f"`{piece.name}`", piece.size, piece.meaning) for piece in LAYOUT]
+    def rows(pieces: Iterable[Any]) -> list[tuple[str, str, int, str]]:
+        return [(_span(piece.start, piece.size), f"`{piece.name}`", piece.size, piece.meaning) for piece in pieces]
+
+    heads = ("entries", "name", "size", "meaning")
     return [
         "## Observation",
         "",
         f"`Box(0, 1, ({OBSERVATION_SIZE},), float32)`, layout version {LAYOUT_VERSION}, seen from one player's seat. "
         "Sets of cards are 24 zeros and ones in the order of their ids, sets of suits 4.",
         "",
-        *_table(("entries", "name", "size", "meaning"), rows),
+        *_table(heads, rows(LAYOUT)),
+        "",
+        f"`SantaseVectorEnv(..., recall=True)` and `encode(view, recall=True)` put {RECALL_SIZE} more behind it, with "
+        "which a row tells everything that the player ever saw in the deal:",
+        "",
+        *_table(heads, rows(RECALL_LAYOUT)),
+        "",
+        f"`SantaseVectorEnv.hidden()` gives {HIDDEN_SIZE} numbers that no player may see, for critics in training:",
+        "",
+        *_table(heads, rows(HIDDEN_LAYOUT)),
         "",
     ]
 
