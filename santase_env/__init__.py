@@ -15,7 +15,7 @@ from .vector import SantaseVectorEnv
 from .versus import VersusEnv, VersusVectorEnv
 from .view import check_views, sample_state, view_of
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "DealResult",

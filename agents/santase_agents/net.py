@@ -63,8 +63,10 @@ def in_fixed_blocks(network: Network, observations: Array, size: int = BLOCK) ->
     blocks = -(-count // size)
     padded = torch.zeros((blocks * size, observations.shape[1]))
     padded[:count] = torch.from_numpy(observations)
-    outputs = [network(block) for block in padded.reshape(blocks, size, -1)]
-    return torch.cat([logits for logits, _ in outputs])[:count], torch.cat([values for _, values in outputs])[:count]
+    device = next(network.parameters()).device
+    outputs = [network(block.to(device)) for block in padded.reshape(blocks, size, -1)]
+    logits, values = torch.cat([logits for logits, _ in outputs]), torch.cat([values for _, values in outputs])
+    return logits[:count].cpu(), values[:count].cpu()
 
 
 def _gumbel(keys: Array, columns: int) -> Array:

@@ -75,7 +75,7 @@ class Waiting:
         outcome = torch.from_numpy(outcomes).flatten()[own]
         if self.rows:
             outcome = torch.cat([torch.from_numpy(first)[self.rows["game"]], outcome])
-            fresh = {name: torch.cat([self.rows[name], rows]) for name, rows in fresh.items()}
+            fresh = {name: torch.cat([self.rows[name].to(rows.device), rows]) for name, rows in fresh.items()}
         over = ~outcome.isnan()
         self.rows = {name: rows[~over] for name, rows in fresh.items()}
         ended = {name: rows[over] for name, rows in fresh.items()}
